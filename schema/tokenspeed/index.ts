@@ -1,0 +1,46 @@
+import { protocol, union } from "../dsl.ts";
+import { EngineCoreReadyResponse, HandshakeAddresses, HandshakeInitMessage, ReadyMessage } from "./handshake.ts";
+import { isSleeping, releaseMemoryOccupation, resumeMemoryOccupation } from "./memory.ts";
+import { PROFILE_START, PROFILE_STOP, profile } from "./profile.ts";
+import { flushCache, isSchedulerPaused, pauseScheduler, resumeScheduler } from "./scheduler.ts";
+import { getInternalState, setInternalState } from "./state.ts";
+import {
+  destroyWeightsUpdateGroup,
+  initWeightsUpdateGroup,
+  rebalanceExperts,
+  updateWeightFromDisk,
+  updateWeightsFromDistributed,
+  updateWeightsFromMooncake,
+  updateWeightsFromTensor,
+} from "./weights.ts";
+
+/** TokenSpeed's control plane and handshake at engine release 0.1.0 (crates `tokenspeed-*` 0.1.0). */
+export const tokenspeed = protocol("tokenspeed", {
+  release: "0.1.0",
+  doc: "TokenSpeed's control plane over ZeroMQ.",
+  structs: [ReadyMessage, HandshakeAddresses, HandshakeInitMessage, EngineCoreReadyResponse],
+  operations: [
+    pauseScheduler,
+    resumeScheduler,
+    isSchedulerPaused,
+    flushCache,
+    initWeightsUpdateGroup,
+    destroyWeightsUpdateGroup,
+    updateWeightsFromDistributed,
+    updateWeightsFromTensor,
+    updateWeightsFromMooncake,
+    updateWeightFromDisk,
+    rebalanceExperts,
+    releaseMemoryOccupation,
+    resumeMemoryOccupation,
+    isSleeping,
+    getInternalState,
+    setInternalState,
+    profile,
+  ],
+  unions: [
+    union("ControlRequest", { doc: "Any control request.", members: "requests" }),
+    union("ControlOutput", { doc: "Any control reply.", members: "replies" }),
+  ],
+  constants: [PROFILE_START, PROFILE_STOP],
+});
