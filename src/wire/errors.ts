@@ -62,15 +62,15 @@ const brand = Symbol.for("enginewire.EngineWireError");
 export class EngineWireError extends Error {
   override readonly name = "EngineWireError";
   readonly code: ErrorCode;
-  readonly operation?: string;
-  readonly engine?: number;
-  readonly stage?: string;
-  readonly path?: string;
-  readonly offset?: number;
-  readonly expected?: string;
-  readonly found?: string;
-  readonly replies?: readonly unknown[];
-  readonly missing?: readonly number[];
+  declare readonly operation?: string;
+  declare readonly engine?: number;
+  declare readonly stage?: string;
+  declare readonly path?: string;
+  declare readonly offset?: number;
+  declare readonly expected?: string;
+  declare readonly found?: string;
+  declare readonly replies?: readonly unknown[];
+  declare readonly missing?: readonly number[];
 
   constructor(code: ErrorCode, message: string, details: EngineWireErrorDetails = {}) {
     const { cause, ...rest } = details;
