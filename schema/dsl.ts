@@ -7,7 +7,7 @@
 export type DefaultValue = null | boolean | number | bigint | string | readonly DefaultValue[] | { readonly [key: string]: DefaultValue };
 
 /** The scalar wire types. Integers name their range, as the Rust crate narrows them. */
-export type ScalarKind = "bool" | "i32" | "u16" | "u32" | "i64" | "u64" | "f64" | "str" | "bytes" | "any";
+export type ScalarKind = "bool" | "i32" | "u16" | "u32" | "i64" | "u64" | "f64" | "str" | "bytes" | "any" | "dict";
 
 /** A field's type on the wire. */
 export type WireType =
@@ -40,6 +40,8 @@ export const str: WireType = { kind: "str" };
 export const bytes: WireType = { kind: "bytes" };
 /** Any MessagePack value. */
 export const any: WireType = { kind: "any" };
+/** A map with keys and values of any type, as Python's bare `dict`; `map(any)` is `dict[str, Any]`. */
+export const dict: WireType = { kind: "dict" };
 /** `str | list[str]`, as Python spells a request id that may be a batch. */
 export const strOrList: WireType = { kind: "strOrList" };
 

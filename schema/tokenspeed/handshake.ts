@@ -1,4 +1,4 @@
-import { any, bool, f64, field, i64, list, map, nullable, ref, str, struct } from "../dsl.ts";
+import { bool, dict, f64, field, i64, list, nullable, ref, str, struct } from "../dsl.ts";
 
 export const ReadyMessage = struct("ReadyMessage", {
   doc: "HELLO and READY, from an engine on the handshake socket.",
@@ -34,7 +34,7 @@ export const HandshakeInitMessage = struct("HandshakeInitMessage", {
   layout: "map",
   fields: [
     field("addresses", ref(HandshakeAddresses), { doc: "Where that engine connects." }),
-    field("parallel_config", map(any), { default: {}, doc: "Opaque to the engine." }),
+    field("parallel_config", dict, { default: {}, doc: "Opaque to the engine." }),
   ],
 });
 
@@ -60,6 +60,6 @@ export const EngineCoreReadyResponse = struct("EngineCoreReadyResponse", {
     field("instance_id", str, { default: "", doc: "Name of this engine instance." }),
     field("kv_cache_size_tokens", nullable(i64), { default: null, doc: "Capacity of the KV cache, in tokens." }),
     field("kv_cache_max_concurrency", nullable(f64), { default: null, doc: "Requests of full length that the KV cache holds." }),
-    field("kv_events_config", nullable(map(any)), { default: null, doc: "Where and how KV cache events are published." }),
+    field("kv_events_config", nullable(dict), { default: null, doc: "Where and how KV cache events are published." }),
   ],
 });

@@ -1,0 +1,252 @@
+import type { WireType } from "../../schema/dsl.ts";
+import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
+import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
+import { defaultExpression, packArrayHeader, packStr } from "../pack.ts";
+import { declareConstant, declareFunction, declareImport, type EmitOptions, type Statements } from "./file.ts";
+import { decodedType, literalText, runtimeName, typeName } from "./view.ts";
+
+/** What the code around a struct's fields uses, so that no field's variable hides it. */
+const usedNames = new Set(["reader", "count", "field", "error", "i", "undefined", "NaN", "Infinity"]);
+
+const readParameters = [
+  ["reader", "Reader"],
+  ["field", "string"],
+] as const;
+
+/** Emits `decoders.ts`: one straight-line function for each struct. */
+export function emitDecoders(model: Model, options: EmitOptions): Statements {
+  const emitter = new DecoderEmitter();
+  const statements = [
+    ...model.structs.flatMap((struct) => emitter.struct(struct)),
+    ...model.unions.flatMap((union) => emitter.union(union)),
+  ];
+  statements.push(...emitter.helpers.values());
+  const types = [...model.structs, ...model.unions].map(({ name }) => name);
+  const dynamic = [...emitter.dynamicTypes].map((name) => `type ${name}`);
+  return [
+    declareImport(options.wire, [...emitter.runtime, ...dynamic]),
+    declareImport(`./types${options.extension}`, types, true),
+    `export { peekTag } from ${quote(options.wire)};`,
+    ...statements,
+  ];
+}
+
+class DecoderEmitter {
+  readonly runtime = new Set<string>(["decodeWith", "type Reader"]);
+  readonly dynamicTypes = new Set<string>();
+  readonly helpers = new Map<string, Statements[number]>();
+
+  private use(name: string): string {
+    this.runtime.add(name);
+    return name;
+  }
+
+  private type(type: WireType): string {
+    const text = decodedType(type);
+    if (text.includes("DynamicMap<")) this.dynamicTypes.add("DynamicMap");
+    return text;
+  }
+
+  struct(struct: ModelStruct): Statements {
+    const { name, tagged, layout, fields } = struct;
+    const statements: Statements = [];
+    let fieldsCount: string;
+    if (layout === "map") fieldsCount = `${this.use("readMapHeader")}(reader, "")`;
+    else if (!tagged) fieldsCount = `${this.use("readArrayHeader")}(reader, "")`;
+    else {
+      statements.push(declareConstant({ name: `headOf${name}`, value: quoteBytes(packArrayHeader(fields.length + 1) + packStr(name)) }));
+      fieldsCount = `${this.use("readHead")}(reader, "", headOf${name}, ${fields.length}, ${quote(name)})`;
+    }
+    statements.push(
+      declareFunction({
+        name: `read${name}`,
+        parameters: readParameters,
+        returns: name,
+        body: this.guarded([`return readFieldsOf${name}(reader, ${fieldsCount});`], "field"),
+      }),
+      declareFunction({
+        name: `readFieldsOf${name}`,
+        parameters: [
+          ["reader", "Reader"],
+          ["count", "number"],
+        ],
+        returns: name,
+        body: layout === "map" ? this.mapBody(struct) : this.arrayBody(struct),
+      }),
+      declareFunction({
+        name: `decode${name}`,
+        doc: `Decodes a \`${name}\`. \`maxDepth\` limits nesting; 64 by default.`,
+        exported: true,
+        parameters: [
+          ["bytes", "Uint8Array"],
+          ["maxDepth?", "number"],
+        ],
+        returns: name,
+        body: [`return decodeWith(read${name}, bytes, ${quote(name)}, maxDepth);`],
+      }),
+    );
+    return statements;
+  }
+
+  private arrayBody({ name, tagged, fields }: ModelStruct): string[] {
+    const locals = localNames(
+      fields.map(({ property }) => property),
+      usedNames,
+    );
+    const body = [`${this.use("enterReader")}(reader);`];
+    fields.forEach((field, i) => {
+      const label = quote(field.wireName);
+      const fallback =
+        field.default === undefined ? `${this.use("missingElement")}(reader, ${label})` : defaultExpression(field.type, field.default);
+      body.push(`const ${locals[i]}: ${this.type(field.type)} = count > ${i} ? ${this.read(field.type, label, true)} : ${fallback};`);
+    });
+    body.push(`if (count > ${fields.length}) ${this.use("skipValues")}(reader, count - ${fields.length}, "");`);
+    body.push("reader.depth--;", this.result(name, tagged, fields, locals));
+    return body;
+  }
+
+  private mapBody({ name, fields }: ModelStruct): string[] {
+    const locals = localNames(
+      fields.map(({ property }) => property),
+      usedNames,
+    );
+    const body = [`${this.use("enterReader")}(reader);`];
+    fields.forEach((field, i) => {
+      const type = this.type(field.type);
+      if (field.default === undefined) body.push(`let ${locals[i]}: ${type} | undefined;`);
+      else body.push(`let ${locals[i]}: ${type} = ${defaultExpression(field.type, field.default)};`);
+    });
+    body.push("for (let i = 0; i < count; i++) {", `  switch (${this.use("readRepeatedStr")}(reader, "")) {`);
+    fields.forEach((field, i) => {
+      body.push(`    case ${quote(field.wireName)}:`);
+      if (field.alias !== undefined) body.push(`    case ${quote(field.alias)}:`);
+      body.push(`      ${locals[i]} = ${this.read(field.type, quote(field.wireName))};`, "      break;");
+    });
+    body.push("    default:", `      ${this.use("skipValues")}(reader, 1, "");`, "  }", "}");
+    fields.forEach((field, i) => {
+      if (field.default === undefined) {
+        body.push(`if (${locals[i]} === undefined) ${this.use("missingElement")}(reader, ${quote(field.wireName)});`);
+      }
+    });
+    body.push("reader.depth--;", this.result(name, false, fields, locals));
+    return body;
+  }
+
+  private result(name: string, tagged: boolean, fields: readonly ModelField[], locals: readonly string[]): string {
+    const properties = fields.map(({ property }, i) => (property === locals[i] ? property : `${propertyKey(property)}: ${locals[i]}`));
+    const all = [...(tagged ? [`$tag: ${quote(name)}`] : []), ...properties];
+    return all.length === 0 ? "return {};" : `return { ${all.join(", ")} };`;
+  }
+
+  union({ name, members }: ModelUnion): Statements {
+    const body = [
+      "let step = field;",
+      "try {",
+      `  const count = ${this.use("readArrayHeader")}(reader, "") - 1;`,
+      "  const { position } = reader;",
+      `  const tag = ${this.use("readTag")}(reader, "", count);`,
+      "  switch (tag) {",
+      ...members.flatMap((member) => [
+        `    case ${quote(member)}:`,
+        `      step = ${quote(member)};`,
+        `      return readFieldsOf${member}(reader, count);`,
+      ]),
+      "    default:",
+      `      throw ${this.use("unknownTag")}("", ${quote(`one of the tags of ${name}`)}, tag, position);`,
+      "  }",
+      "} catch (error) {",
+      `  throw ${this.use("within")}(error, step);`,
+      "}",
+    ];
+    return [
+      declareFunction({ name: `read${name}`, parameters: readParameters, returns: name, body }),
+      declareFunction({
+        name: `decode${name}`,
+        doc: `Decodes the struct that the tag names. \`maxDepth\` limits nesting; 64 by default.`,
+        exported: true,
+        parameters: [
+          ["bytes", "Uint8Array"],
+          ["maxDepth?", "number"],
+        ],
+        returns: name,
+        body: [`return decodeWith(read${name}, bytes, ${quote(name)}, maxDepth);`],
+      }),
+    ];
+  }
+
+  private guarded(body: readonly string[], step: string): string[] {
+    return ["try {", ...body.map((line) => `  ${line}`), "} catch (error) {", `  throw ${this.use("within")}(error, ${step});`, "}"];
+  }
+
+  /** An expression that reads a type. `label` is an expression: the step of a path. */
+  private read(type: WireType, label: string, nested = false): string {
+    if (type.kind === "nullable" && type.inner.kind !== "any") {
+      const text = `${this.use("readNil")}(reader) ? null : ${this.read(type.inner, label)}`;
+      return nested ? `(${text})` : text;
+    }
+    if (type.kind === "map") return `${this.use("readMap")}(reader, ${label}, ${this.function(type.value)})`;
+    return `${this.function(type)}(reader, ${label})`;
+  }
+
+  /** The name of a function that reads a type. */
+  private function(type: WireType): string {
+    if (type.kind === "nullable" && type.inner.kind === "any") return this.use("readAny");
+    const runtime = runtimeName(type);
+    // A single text (a mode, a group's name) is likely to come again; the texts of lists are handled in bulk.
+    if (runtime === "Str") return this.use("readRepeatedStr");
+    if (runtime !== undefined) return this.use(`read${runtime}`);
+    const name = `read${typeName(type)}`;
+    if (type.kind === "struct" || this.helpers.has(name)) return name;
+    // The place is taken first, since a type may contain itself through a struct.
+    this.helpers.set(name, "");
+    const body = this.helperBody(type);
+    this.helpers.set(name, declareFunction({ name, parameters: readParameters, returns: this.type(type), body }));
+    return name;
+  }
+
+  private helperBody(type: WireType): string[] {
+    switch (type.kind) {
+      case "literal":
+        return this.literalBody(type.values);
+      case "list":
+        return [
+          "let i = 0;",
+          "try {",
+          `  const length = ${this.use("readArrayHeader")}(reader, "");`,
+          `  const list = new Array<${this.type(type.item)}>(length);`,
+          `  for (; i < length; i++) list[i] = ${this.read(type.item, '""')};`,
+          "  return list;",
+          "} catch (error) {",
+          `  throw ${this.use("within")}(within(error, i), field);`,
+          "}",
+        ];
+      case "tuple": {
+        const { length } = type.items;
+        return [
+          "const { position } = reader;",
+          `const length = ${this.use("readArrayHeader")}(reader, field);`,
+          `if (length !== ${length}) throw ${this.use("malformed")}(field, ${quote(`an array of ${length}`)}, \`an array of \${length}\`, position);`,
+          ...this.guarded([`return [${type.items.map((item, i) => this.read(item, quote(`[${i}]`))).join(", ")}];`], "field"),
+        ];
+      }
+      default:
+        return [`return ${this.read(type, "field")};`];
+    }
+  }
+
+  private literalBody(values: readonly (string | number)[]): string[] {
+    const strings = values.every((value) => typeof value === "string");
+    const numbers = values.every((value) => typeof value === "number");
+    const reader = strings ? "readRepeatedStr" : numbers ? "readInteger" : "readAny";
+    return [
+      "const { position } = reader;",
+      `const value = ${this.use(reader)}(reader, field);`,
+      "switch (value) {",
+      ...values.map((value) => `  case ${typeof value === "string" ? quote(value) : value}:`),
+      "    return value;",
+      "  default:",
+      `    throw ${this.use("malformed")}(field, ${quote(literalText(values))}, ${this.use("kindOf")}(value), position);`,
+      "}",
+    ];
+  }
+}

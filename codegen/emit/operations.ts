@@ -1,0 +1,99 @@
+import { StructureKind } from "ts-morph";
+import type { Model, ModelOperation } from "../model.ts";
+import { propertyKey, quote } from "../names.ts";
+import { declareConstant, declareImport, docs, type EmitOptions, type Statements } from "./file.ts";
+
+const operationProperties = [
+  ["name", "string", "The client's method."],
+  ["request", "string", "Tag of the request."],
+  ["reply", "string", "Tag of the reply."],
+  ["effect", '"read" | "admission" | "memory" | "weights" | "profile"', "What it acts on: decides who may call it and what it excludes."],
+  [
+    "answers",
+    '"at once" | "drained" | "gated"',
+    "When an engine answers: in the round the request arrives in, when no request is left running, or when every engine of the group holds the same operation.",
+  ],
+  ["timeoutMs", "number", "How long a call waits by default, in milliseconds."],
+  ["repeatable", "boolean", "Whether sending it again after an unknown outcome does no harm."],
+  ["since", "string", "The first engine release that answers it."],
+  ["summary", "string", "A few words for help texts."],
+  ["doc", "string", "Sentences on behaviour."],
+  ["refuses", "readonly RefusedValue[]", "Values that the engine accepts and that then wedge or kill it; they must not be sent."],
+] as const;
+
+const refusedProperties = [
+  ["field", "string", "The property of the request."],
+  ["when", '"empty"', "What about its value is refused."],
+  ["because", "string", "What the engine would do, and what to send instead."],
+] as const;
+
+/** Emits `operations.ts`: the operations as data, without any codec. */
+export function emitOperations(model: Model, options: EmitOptions): Statements {
+  const { operations, constants } = model;
+  const types = operations.flatMap(({ request, reply }) => [`${request}Init`, reply]);
+  const properties = (list: readonly (readonly [name: string, type: string, doc: string])[]) =>
+    list.map(([name, type, doc]) => ({ name, type, isReadonly: true, docs: docs(doc) }));
+  return [
+    ...(types.length === 0 ? [] : [declareImport(`./types${options.extension}`, types, true)]),
+    ...constants.map(({ name, value, doc }) =>
+      declareConstant({ name, doc, exported: true, value: typeof value === "string" ? quote(value) : String(value) }),
+    ),
+    {
+      kind: StructureKind.Interface,
+      name: "RefusedValue",
+      isExported: true,
+      docs: docs("A value that must not be sent."),
+      properties: properties(refusedProperties),
+    },
+    {
+      kind: StructureKind.Interface,
+      name: "Operation",
+      isExported: true,
+      docs: docs("What the schema says about an operation."),
+      properties: properties(operationProperties),
+    },
+    declareConstant({
+      name: "operations",
+      doc: "Every operation by the name of the client's method, in the order of documentation.",
+      exported: true,
+      value: `${operationsObject(operations)} as const satisfies { readonly [name: string]: Operation }`,
+    }),
+    {
+      kind: StructureKind.TypeAlias,
+      name: "OperationName",
+      isExported: true,
+      type: "keyof typeof operations",
+      docs: docs("The name of an operation."),
+    },
+    {
+      kind: StructureKind.Interface,
+      name: "OperationTypes",
+      isExported: true,
+      docs: docs("What each operation takes and what an engine replies."),
+      properties: operations.map(({ name, request, reply, summary }) => ({
+        name: propertyKey(name),
+        type: `{ readonly init: ${request}Init; readonly reply: ${reply} }`,
+        isReadonly: true,
+        docs: docs(`${summary}.`),
+      })),
+    },
+  ];
+}
+
+function operationsObject(operations: readonly ModelOperation[]): string {
+  if (operations.length === 0) return "{}";
+  return `{\n${operations.map((operation) => `  ${propertyKey(operation.name)}: {\n${entries(operation)}\n  },`).join("\n")}\n}`;
+}
+
+function entries(operation: ModelOperation): string {
+  return operationProperties
+    .map(([key]) => {
+      const value = operation[key];
+      if (key !== "refuses") return `    ${key}: ${typeof value === "string" ? quote(value) : String(value)},`;
+      const items = operation.refuses.map(
+        ({ field, when, because }) => `{ field: ${quote(field)}, when: ${quote(when)}, because: ${quote(because)} }`,
+      );
+      return `    refuses: [${items.join(", ")}],`;
+    })
+    .join("\n");
+}

@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import type {
+  ConstantDefinition,
+  DefaultValue,
+  Layout,
+  OperationDefinition,
+  ProtocolDefinition,
+  StructDefinition,
+  WireType,
+} from "../schema/dsl.ts";
+import { toProperty } from "./names.ts";
+
+/** A field as the emitters need it. */
+export interface ModelField {
+  readonly wireName: string;
+  readonly property: string;
+  readonly type: WireType;
+  readonly doc: string;
+  /** Absent where the field is required. */
+  readonly default?: DefaultValue;
+  readonly alias?: string;
+}
+
+/** A struct with the fields of its base first. */
+export interface ModelStruct {
+  readonly name: string;
+  readonly doc: string;
+  readonly layout: Layout;
+  readonly tagged: boolean;
+  readonly fields: readonly ModelField[];
+}
+
+/** A union with the names of its members. */
+export interface ModelUnion {
+  readonly name: string;
+  readonly doc: string;
+  readonly members: readonly string[];
+}
+
+/** An operation with the names of its structs. */
+export interface ModelOperation extends Omit<OperationDefinition, "request" | "reply" | "refuses"> {
+  readonly request: string;
+  readonly reply: string;
+  readonly refuses: readonly { readonly field: string; readonly when: string; readonly because: string }[];
+}
+
+/** What is to be emitted, as plain data. */
+export interface Model {
+  readonly name: string;
+  readonly release: string;
+  readonly doc: string;
+  /** Changes with anything the schema says. */
+  readonly hash: string;
+  readonly structs: readonly ModelStruct[];
+  readonly unions: readonly ModelUnion[];
+  readonly operations: readonly ModelOperation[];
+  readonly constants: readonly ConstantDefinition[];
+}
+
+/** The structs of a protocol in the order of emission: of operations first, then the others, then union members. */
+export function allStructs(protocol: ProtocolDefinition): StructDefinition[] {
+  const members = protocol.unions.flatMap(({ members }) => (typeof members === "string" ? [] : members));
+  const operations = protocol.operations.flatMap(({ request, reply }) => [request, reply]);
+  return [...new Set([...operations, ...protocol.structs, ...members])];
+}
+
+/** A struct's fields, those of its base first. */
+export function allFields(definition: StructDefinition): StructDefinition["fields"] {
+  return [...(definition.extends?.fields ?? []), ...definition.fields];
+}
+
+/** The property a field has in TypeScript. */
+export function propertyOf(field: { readonly name: string; readonly property?: string }): string {
+  return field.property ?? toProperty(field.name);
+}
+
+function modelStruct(definition: StructDefinition): ModelStruct {
+  const { name, doc, layout, tagged = false } = definition;
+  const fields = allFields(definition).map((field) => ({
+    wireName: field.name,
+    property: propertyOf(field),
+    type: field.type,
+    doc: field.doc,
+    ...("default" in field && field.default !== undefined ? { default: field.default } : {}),
+    ...(field.alias === undefined ? {} : { alias: field.alias }),
+  }));
+  return { name, doc, layout, tagged, fields };
+}
+
+function modelOperation(definition: OperationDefinition): ModelOperation {
+  const fields = allFields(definition.request);
+  const refuses = (definition.refuses ?? []).map(({ field, when, because }) => {
+    const found = fields.find(({ name }) => name === field);
+    return { field: found === undefined ? field : propertyOf(found), when, because };
+  });
+  return { ...definition, request: definition.request.name, reply: definition.reply.name, refuses };
+}
+
+/** Builds the model of a checked protocol. */
+export function buildModel(protocol: ProtocolDefinition): Model {
+  const { name, release, doc, constants, operations } = protocol;
+  const unions = protocol.unions.map((union) => {
+    const members =
+      union.members === "requests"
+        ? operations.map(({ request }) => request.name)
+        : union.members === "replies"
+          ? operations.map(({ reply }) => reply.name)
+          : union.members.map((member) => member.name);
+    return { name: union.name, doc: union.doc, members: [...new Set(members)] };
+  });
+  return {
+    name,
+    release,
+    doc,
+    hash: hashOf(protocol),
+    structs: allStructs(protocol).map(modelStruct),
+    unions,
+    operations: operations.map(modelOperation),
+    constants,
+  };
+}
+
+function hashOf(protocol: ProtocolDefinition): string {
+  const text = JSON.stringify(protocol, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,66 @@
+import { Failure, kindOf } from "./failure.ts";
+
+/** What an encoder is given for a struct must be an object. */
+export function checkObject(init: unknown): asserts init is object {
+  if (typeof init !== "object" || init === null || Array.isArray(init)) throw new Failure("invalid_value", "", "an object", kindOf(init));
+}
+
+/** An object without properties might be anything: a Map or a Date must not pass for a struct at its defaults. */
+export function checkEmpty(init: object, properties: readonly string[]): void {
+  const prototype: unknown = Object.getPrototypeOf(init);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return;
+  throw new Failure("invalid_value", "", `an object with some of the properties ${properties.join(", ")}`, kindOf(init));
+}
+
+/** A union's member whose tag is none of the union's. */
+export function unknownUnionTag(expected: string, tag: unknown): Failure {
+  return new Failure("unknown_tag", "$tag", expected, kindOf(tag));
+}
+
+/** A property that the struct does not have: a misspelt one must not silently mean a default. */
+export function unknownField(property: string, properties: readonly string[]): Failure {
+  const nearest = nearestName(property, properties);
+  const hint = nearest === undefined ? ` (properties: ${properties.join(", ")})` : `; did you mean ${JSON.stringify(nearest)}?`;
+  const shown = property.length > 40 ? `${property.slice(0, 40)}…` : property;
+  return new Failure(
+    "unknown_field",
+    shown,
+    "a property of this struct",
+    "one it does not have",
+    undefined,
+    `${hint} Remove it or correct it`,
+  );
+}
+
+/** A required field that is absent. */
+export function missingField(field: string): Failure {
+  return new Failure("missing_field", field, "a value, since it has no default", "undefined");
+}
+
+function nearestName(name: string, names: readonly string[]): string | undefined {
+  const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+  const wanted = plain(name.slice(0, 80));
+  let nearest: string | undefined;
+  let least = Math.max(2, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of names) {
+    const distance = editDistance(wanted, plain(candidate));
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (previous[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      row.push(Math.min(replaced, (previous[j] as number) + 1, (row[j - 1] as number) + 1));
+    }
+    previous = row;
+  }
+  return previous[to.length] as number;
+}

@@ -1,0 +1,1 @@
+export * from "../generated/tokenspeed/zod.ts";
