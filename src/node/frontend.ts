@@ -1,0 +1,268 @@
+import { type Operation, operations } from "../../generated/tokenspeed/operations.ts";
+import {
+  type ControlOutput,
+  type ControlRequestInit,
+  decodeControlOutput,
+  type EngineCoreReadyResponse,
+  encodeControlRequest,
+  peekTag,
+  type ReplyOf,
+  type RequestTag,
+} from "../messages.ts";
+import type { CallOptions, CloseReason, Connection, ConnectionEvent, EngineInfo, EngineReply } from "../transport/connection.ts";
+import { EventStream } from "../transport/event-stream.ts";
+import { checkCallOptions, limit } from "../transport/timeouts.ts";
+import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import { Call } from "./call.ts";
+import { EventCounter } from "./event-counter.ts";
+import { engineOf, identityOf } from "./handshake.ts";
+import { LaneTable } from "./lanes.ts";
+import type { FrontendSockets } from "./sockets.ts";
+import { socketErrorCode } from "./zeromq.ts";
+
+const sentinel = "ENGINE_CORE_DEAD";
+const control = Uint8Array.of(0x02);
+
+/** Whether a message is the raw frame with which an engine says that it ends. */
+export function isDeathSentinel(frames: readonly Uint8Array[]): boolean {
+  const frame = frames[0];
+  if (frames.length !== 1 || frame?.length !== sentinel.length) return false;
+  for (let index = 0; index < sentinel.length; index++) if (frame[index] !== sentinel.charCodeAt(index)) return false;
+  return true;
+}
+
+interface Engine {
+  readonly index: number;
+  readonly identity: Uint8Array;
+  readonly registration: EngineCoreReadyResponse;
+  /** Why it is dead. */
+  death?: EngineWireError;
+}
+
+/** The connection to engines that dialled in over ZeroMQ. */
+export class Frontend implements Connection {
+  readonly closed: Promise<CloseReason>;
+  readonly #sockets: FrontendSockets;
+  readonly #engines = new Map<number, Engine>();
+  readonly #lanes: LaneTable;
+  readonly #operations = new Map<string, Operation>();
+  readonly #events: EventStream<ConnectionEvent>;
+  readonly #counter = new EventCounter();
+  #closing: Promise<void> | undefined;
+  #closeReason: CloseReason | undefined;
+  #resolveClosed!: (reason: CloseReason) => void;
+
+  constructor(
+    sockets: FrontendSockets,
+    registrations: ReadonlyMap<number, EngineCoreReadyResponse>,
+    options: { readonly eventLimit: number },
+  ) {
+    this.#sockets = sockets;
+    for (const [index, registration] of registrations) this.#engines.set(index, { index, identity: identityOf(index), registration });
+    for (const operation of Object.values<Operation>(operations)) this.#operations.set(operation.request, operation);
+    this.#events = new EventStream<ConnectionEvent>(options.eventLimit, (count) => ({ type: "events_dropped", count }));
+    this.#lanes = new LaneTable([...this.#engines.keys()], { send: (call) => this.#send(call), report: (event) => this.#report(event) });
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+    sockets.deliverTo({
+      handshake: (frames) => this.#unexpected("handshake", frames, "an engine dials in, but engines handshake once: bind again for it"),
+      input: (frames) => this.#unexpected("input", frames, "a message from a registered engine"),
+      output: (engine, frames) => this.#receive(engine, frames),
+      connected: () => {},
+      lost: (engine) => this.#died(engine, "its connection ended"),
+      failed: (error) => void this.#close({ reason: "a socket failed", error: asError(error) }),
+    });
+  }
+
+  get engines(): readonly EngineInfo[] {
+    return [...this.#engines.values()].map(({ index, registration, death }) => ({
+      index,
+      registration,
+      state: death === undefined ? "up" : "dead",
+    }));
+  }
+
+  get counts(): EventCounter["counts"] {
+    return this.#counter.counts;
+  }
+
+  async call<Tag extends RequestTag>(
+    request: ControlRequestInit & { readonly $tag: Tag },
+    options: CallOptions = {},
+  ): Promise<readonly EngineReply<ReplyOf<Tag>>[]> {
+    const operation = this.#operations.get((request as { $tag?: string } | null)?.$tag ?? "");
+    if (operation === undefined)
+      throw new EngineWireError("unknown_tag", "the request's $tag names no control operation", { path: "$tag" });
+    checkCallOptions(options);
+    const timeoutMs = options.timeoutMs ?? operation.timeoutMs;
+    const engines = this.#addressed(operation, options.engines);
+    const payload = encodeControlRequest(request);
+    this.#checkUsable(operation, engines, options.signal);
+    const call = new Call(operation, engines, payload);
+    const stop = limit(timeoutMs, options.signal, {
+      expired: () => this.#expire(call, timeoutMs),
+      aborted: (cause) => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause }),
+    });
+    this.#lanes.enter(call);
+    try {
+      // a reply's tag is its lane's, so the tag of the request decides the type
+      return (await call.result) as readonly EngineReply<ReplyOf<Tag>>[];
+    } finally {
+      stop();
+    }
+  }
+
+  events(): AsyncIterableIterator<ConnectionEvent> {
+    return this.#events.read();
+  }
+
+  close(reason = "close was called"): Promise<void> {
+    return this.#close({ reason });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Which engines a call goes to, ascending. */
+  #addressed(operation: Operation, engines: readonly number[] | undefined): readonly number[] {
+    const all = [...this.#engines.keys()];
+    if (engines === undefined) return all;
+    const invalid = (why: string): EngineWireError =>
+      new EngineWireError("invalid_argument", `${operation.name}: engines ${why}`, { operation: operation.name, path: "engines" });
+    if (!Array.isArray(engines) || engines.length === 0) throw invalid("must be a list of at least one engine index");
+    const chosen = new Set<number>(engines);
+    for (const engine of chosen) if (!this.#engines.has(engine)) throw invalid(`has ${engine}, and this connection has ${all.join(", ")}`);
+    if (operation.answers === "gated" && chosen.size < all.length) {
+      throw invalid(`must be all of ${all.join(", ")}: a gated operation is answered only when every engine of the group holds it`);
+    }
+    return all.filter((engine) => chosen.has(engine));
+  }
+
+  /** Refuses a call that could not be answered. */
+  #checkUsable(operation: Operation, engines: readonly number[], signal: AbortSignal | undefined): void {
+    const details = { operation: operation.name, stage: "queue" };
+    if (this.#closeReason !== undefined) {
+      throw new EngineWireError("closed", `${operation.name}: the connection is closed (${this.#closeReason.reason})`, details);
+    }
+    if (signal?.aborted) {
+      throw new EngineWireError("aborted", `${operation.name} was aborted before anything was sent`, { ...details, cause: signal.reason });
+    }
+    for (const engine of engines) {
+      const cause = this.#engines.get(engine)?.death;
+      if (cause === undefined) continue;
+      const message = `${operation.name} was not sent: engine ${engine} is dead (${cause.message})`;
+      throw new EngineWireError("engine_dead", message, { ...details, engine, cause, missing: engines });
+    }
+  }
+
+  #send(call: Call): void {
+    call.sent();
+    for (const index of call.engines) {
+      const engine = this.#engines.get(index);
+      if (engine === undefined) continue;
+      const failed = (error: unknown): void => this.#sendFailed(call, index, error);
+      call.outgoing.set(index, this.#sockets.sendInput([engine.identity, control, call.payload], failed));
+    }
+  }
+
+  #sendFailed(call: Call, engine: number, cause: unknown): void {
+    const code = socketErrorCode(cause);
+    if (code === "EHOSTUNREACH") {
+      this.#died(engine, "it is not connected any more", cause);
+    } else {
+      this.#lanes.unsent(call, engine);
+      const why = code === "EAGAIN" ? "it does not take any more messages" : String((cause as Error | null)?.message ?? cause);
+      this.#abandon(call, "timeout", `could not be handed to engine ${engine}: ${why}`, { engine, cause, stage: "send" });
+    }
+  }
+
+  #receive(engine: number, frames: readonly Uint8Array[]): void {
+    if (isDeathSentinel(frames)) {
+      this.#died(engine, "it shut down");
+      return;
+    }
+    let reply: ControlOutput;
+    try {
+      const [frame] = frames;
+      if (frame === undefined || frames.length !== 1) throw new EngineWireError("malformed", `expected one frame, got ${frames.length}`);
+      reply = decodeControlOutput(frame);
+    } catch (error) {
+      const failure = asError(error);
+      const tag = failure.code === "unknown_tag" && frames[0] !== undefined ? peekTag(frames[0]) : undefined;
+      if (tag !== undefined) this.#report({ type: "unknown_tag", engine, tag });
+      else this.#report({ type: "malformed_message", engine, error: failure });
+      return;
+    }
+    this.#lanes.receive(engine, reply);
+  }
+
+  #expire(call: Call, timeoutMs: number): void {
+    const owed = call.stage === "queue" ? this.#lanes.owedBefore(call) : undefined;
+    if (owed === undefined) {
+      this.#abandon(call, "timeout", `got no answer from ${enginesOf(call.missing)} within ${timeoutMs} ms ${whatItMeans(call)}`);
+      return;
+    }
+    const since = `engine ${owed.engine} still owes the reply to a ${owed.operation} given up at ${owed.at.toISOString()}`;
+    this.#abandon(call, "previous_call_pending", `was not sent within ${timeoutMs} ms: ${since}`, { engine: owed.engine });
+  }
+
+  #abandon(call: Call, ...failure: Parameters<Call["fail"]>): void {
+    call.fail(...failure);
+    this.#lanes.abandon(call);
+  }
+
+  #died(index: number, why: string, cause?: unknown): void {
+    const engine = this.#engines.get(index);
+    if (engine === undefined || engine.death !== undefined || this.#closeReason !== undefined) return;
+    engine.death = new EngineWireError("engine_dead", `engine ${index}: ${why}`, { engine: index, ...(cause !== undefined && { cause }) });
+    for (const call of this.#lanes.engineDied(index)) {
+      this.#abandon(call, "engine_dead", `failed: engine ${index} is dead (${why}) ${whatItMeans(call)}`, {
+        engine: index,
+        cause: engine.death,
+      });
+    }
+    this.#report({ type: "engine_dead", engine: index, error: engine.death });
+  }
+
+  #unexpected(socket: "handshake" | "input", frames: readonly Uint8Array[], detail: string): void {
+    const engine = frames[0] === undefined ? -1 : engineOf(frames[0]);
+    this.#report({ type: "unexpected_message", socket, detail, ...(engine >= 0 && { engine }) });
+  }
+
+  #report(event: ConnectionEvent): void {
+    this.#counter.add(event);
+    this.#events.emit(event);
+  }
+
+  #close(reason: CloseReason): Promise<void> {
+    this.#closing ??= this.#shutDown(reason);
+    return this.#closing;
+  }
+
+  async #shutDown(reason: CloseReason): Promise<void> {
+    this.#closeReason = reason;
+    const details = { ...(reason.error !== undefined && { cause: reason.error }) };
+    for (const call of this.#lanes.close())
+      call.fail("closed", `ended because the connection closed (${reason.reason}) ${whatItMeans(call)}`, details);
+    await this.#sockets.close();
+    this.#report({ type: "closed", reason });
+    this.#events.end();
+    this.#resolveClosed(reason);
+  }
+}
+
+/** Whether a failed call may have taken effect, for its message. */
+function whatItMeans(call: Call): string {
+  return call.stage === "queue" ? "before anything was sent" : "after it was sent: it may still take effect";
+}
+
+function enginesOf(indices: readonly number[]): string {
+  return indices.length === 1 ? `engine ${indices[0]}` : `engines ${indices.join(", ")}`;
+}
+
+function asError(error: unknown): EngineWireError {
+  if (isEngineWireError(error)) return error;
+  return new EngineWireError("malformed", String((error as Error | null)?.message ?? error), { cause: error });
+}

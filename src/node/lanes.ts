@@ -1,0 +1,200 @@
+import type { ControlOutput } from "../messages.ts";
+import type { ConnectionEvent } from "../transport/connection.ts";
+import type { Call } from "./call.ts";
+
+/** A reply that an engine still owes to a call nobody waits for any more. */
+interface Owed {
+  readonly operation: string;
+  /** When the call was given up, in milliseconds of `performance.now()`. */
+  readonly since: number;
+  /** The same moment for people. */
+  readonly at: Date;
+}
+
+/** One engine's place for calls of one reply tag. */
+interface Lane {
+  /** The call that is out. */
+  call?: Call | undefined;
+  /** The reply owed to an abandoned call. */
+  owed?: Owed | undefined;
+  atOnce: boolean;
+  /** Position of its request among all sent to the engine. */
+  position: number;
+  /** The furthest position that an at-once reply had acknowledged when the request was sent. */
+  acknowledged: number;
+}
+
+interface EngineLanes {
+  readonly lanes: Map<string, Lane>;
+  /** How many requests were sent to it. */
+  position: number;
+  /** The furthest of them that an at-once reply has acknowledged. */
+  acknowledged: number;
+}
+
+/** What lanes need of the connection around them. */
+export interface LaneOwner {
+  /** Hands a call's messages to the socket; its lanes are taken. */
+  send(call: Call): void;
+  /** Reports what happened outside of calls. */
+  report(event: ConnectionEvent): void;
+}
+
+/**
+ * Attributes replies. A TokenSpeed reply carries neither a call id nor an engine index, and two of a kind may be answered
+ * out of order; so per engine and reply tag one call is out at a time, later ones wait in order, and an abandoned call
+ * keeps its lane until the reply it is owed has been swallowed or proved lost.
+ *
+ * A call takes the lanes of all its engines at once or waits: engines then see gated operations in one order, without
+ * which they end themselves.
+ */
+export class LaneTable {
+  readonly #engines = new Map<number, EngineLanes>();
+  readonly #waiting = new Map<string, Call[]>();
+  readonly #owner: LaneOwner;
+
+  constructor(engines: readonly number[], owner: LaneOwner) {
+    this.#owner = owner;
+    for (const engine of engines) this.#engines.set(engine, { lanes: new Map(), position: 0, acknowledged: 0 });
+  }
+
+  /** Queues a call behind those of its kind; sends it before returning when its lanes are free. */
+  enter(call: Call): void {
+    const tag = call.operation.reply;
+    const waiting = this.#waiting.get(tag);
+    if (waiting === undefined) this.#waiting.set(tag, [call]);
+    else waiting.push(call);
+    this.#advance(tag);
+  }
+
+  /** Matches a reply with the lane it belongs to. */
+  receive(engine: number, reply: ControlOutput): void {
+    const tag = reply.$tag;
+    const lanes = this.#engines.get(engine);
+    const lane = lanes?.lanes.get(tag);
+    if (lanes === undefined || lane === undefined || (lane.call === undefined && lane.owed === undefined)) {
+      this.#owner.report({ type: "unexpected_reply", engine, tag });
+      return;
+    }
+    const { call, owed } = lane;
+    lane.call = undefined;
+    lane.owed = undefined;
+    if (owed !== undefined) this.#owner.report({ type: "late_reply", engine, tag, lateMs: performance.now() - owed.since });
+    call?.answer(engine, reply);
+    if (lane.atOnce) this.#proveLost(engine, lanes, lane);
+    this.#advance(tag);
+  }
+
+  /** Frees what an abandoned call has not sent and keeps the lanes of what it has. */
+  abandon(call: Call): void {
+    const tag = call.operation.reply;
+    if (call.outgoing.size === 0) {
+      this.#leaveQueue(call);
+      this.#advance(tag);
+      return;
+    }
+    // half of a gated operation would leave its engines waiting for each other: it is withdrawn whole or not at all
+    const messages = [...call.outgoing.values()];
+    const withdraw = call.operation.answers !== "gated" || messages.every((message) => message.state === "queued");
+    const owed: Owed = { operation: call.operation.name, since: performance.now(), at: new Date() };
+    for (const engine of call.missing) {
+      const lane = this.#engines.get(engine)?.lanes.get(tag);
+      if (lane?.call !== call) continue;
+      lane.call = undefined;
+      const message = call.outgoing.get(engine);
+      if (withdraw && message?.state === "queued") message.state = "cancelled";
+      else lane.owed = owed;
+    }
+    this.#advance(tag);
+  }
+
+  /** Frees one engine's lane after its request could not be handed over: no reply is owed for it. */
+  unsent(call: Call, engine: number): void {
+    const lane = this.#engines.get(engine)?.lanes.get(call.operation.reply);
+    if (lane?.call === call) lane.call = undefined;
+  }
+
+  /** Why a call still waits: the reply owed in one of its lanes, if that is the reason. */
+  owedBefore(call: Call): (Owed & { readonly engine: number }) | undefined {
+    for (const engine of call.engines) {
+      const owed = this.#engines.get(engine)?.lanes.get(call.operation.reply)?.owed;
+      if (owed !== undefined) return { ...owed, engine };
+    }
+    return undefined;
+  }
+
+  /** Drops an engine's lanes and returns the calls that still needed it, which their owner fails. */
+  engineDied(engine: number): readonly Call[] {
+    const lanes = this.#engines.get(engine);
+    const needed = new Set([...this.#waiting.values()].flat().filter((call) => call.engines.includes(engine)));
+    for (const lane of lanes?.lanes.values() ?? []) if (lane.call !== undefined) needed.add(lane.call);
+    lanes?.lanes.clear();
+    return [...needed];
+  }
+
+  /** Forgets all calls under way and returns them; their owner fails them because the connection closes. */
+  close(): readonly Call[] {
+    const calls = new Set([...this.#waiting.values()].flat());
+    for (const { lanes } of this.#engines.values()) {
+      for (const lane of lanes.values()) if (lane.call !== undefined) calls.add(lane.call);
+      lanes.clear();
+    }
+    this.#waiting.clear();
+    return [...calls];
+  }
+
+  #leaveQueue(call: Call): void {
+    const waiting = this.#waiting.get(call.operation.reply);
+    const index = waiting?.indexOf(call) ?? -1;
+    if (index >= 0) waiting?.splice(index, 1);
+  }
+
+  /** Sends the waiting calls of a tag whose lanes are free, without overtaking an earlier one that shares an engine. */
+  #advance(tag: string): void {
+    const waiting = this.#waiting.get(tag);
+    if (waiting === undefined || waiting.length === 0) return;
+    const blocked = new Set<number>();
+    for (const call of [...waiting]) {
+      if (call.engines.every((engine) => !blocked.has(engine) && this.#free(engine, tag))) {
+        this.#leaveQueue(call);
+        for (const engine of call.engines) this.#take(engine, call);
+        this.#owner.send(call);
+      } else {
+        for (const engine of call.engines) blocked.add(engine);
+      }
+    }
+  }
+
+  #free(engine: number, tag: string): boolean {
+    const lane = this.#engines.get(engine)?.lanes.get(tag);
+    return lane === undefined || (lane.call === undefined && lane.owed === undefined);
+  }
+
+  #take(engine: number, call: Call): void {
+    const lanes = this.#engines.get(engine);
+    if (lanes === undefined) return;
+    lanes.position++;
+    lanes.lanes.set(call.operation.reply, {
+      call,
+      atOnce: call.operation.answers === "at once",
+      position: lanes.position,
+      acknowledged: lanes.acknowledged,
+    });
+  }
+
+  /**
+   * The fence. An engine sends the replies of one round in an order of its own (a flush after the queries, whatever came
+   * first), but a round's replies before those of the next. A request sent after some reply was read belongs to a later
+   * round than everything sent before the request of that reply. So its own reply proves that what is still owed from
+   * there was lost.
+   */
+  #proveLost(engine: number, lanes: EngineLanes, answered: Lane): void {
+    lanes.acknowledged = Math.max(lanes.acknowledged, answered.position);
+    for (const [tag, lane] of lanes.lanes) {
+      if (!lane.atOnce || lane.owed === undefined || lane.position >= answered.acknowledged) continue;
+      lane.owed = undefined;
+      this.#owner.report({ type: "lost_reply", engine, tag });
+      this.#advance(tag);
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// Prints ratios, medians of interleaved rounds in one run, beside their goals; exits 1 when one is missed. The machine's
+// speed changes by the second, so only ratios inside a round mean anything.
+import { benchCodec } from "./codec.ts";
+import { benchRoundTrip } from "./round-trip.ts";
+
+let missed = 0;
+
+function line(name: string, detail: string, ratio: number, goal: number, atLeast: boolean): void {
+  const met = atLeast ? ratio >= goal : ratio <= goal;
+  if (!met) missed++;
+  const relation = atLeast ? "at least" : "at most";
+  console.log(
+    `${name.padEnd(44)} ${detail.padStart(22)}  x ${ratio.toFixed(2).padStart(5)}  goal ${relation} ${goal.toFixed(2)}  ${met ? "met" : "MISSED"}`,
+  );
+}
+
+console.log("Codec: times the speed of a reused Encoder and Decoder of @msgpack/msgpack");
+for (const row of await benchCodec()) {
+  line(`${row.direction} ${row.payload}`, `${row.bytes} B, ${row.microseconds.toFixed(2)} us`, row.ratio, row.goal, true);
+}
+console.log("\nControl round trip: median time over that of bare zeromq.js, same bytes, same peer program");
+for (const { name, bytes, bareMicroseconds, ratio } of await benchRoundTrip()) {
+  line(name, `${bytes} B, bare ${bareMicroseconds.toFixed(0)} us`, ratio, 1.15, false);
+}
+console.log(missed === 0 ? "\nall goals met" : `\n${missed} goals missed`);
+process.exitCode = missed === 0 ? 0 : 1;

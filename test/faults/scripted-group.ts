@@ -1,0 +1,38 @@
+import { onTestFinished } from "vitest";
+import { type Client, type ClientOptions, createClient } from "../../src/index.ts";
+import { type BindOptions, bind, type Listener } from "../../src/node/index.ts";
+import { isEngineWireError } from "../../src/wire/errors.ts";
+import { ScriptedEngine } from "./scripted-engine.ts";
+
+/** A listener on a free port that is closed with the test. */
+export async function listen(options: Partial<BindOptions> = {}): Promise<Listener> {
+  const listener = await bind({ handshake: "tcp://127.0.0.1:0", count: 1, lingerMs: 0, ...options });
+  onTestFinished(() => listener.close());
+  return listener;
+}
+
+/** An engine that is closed with the test. */
+export function scriptedEngine(listener: Listener, index = 0): ScriptedEngine {
+  const engine = new ScriptedEngine(listener.handshakeAddress, index);
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+/** A client with this many scripted engines. */
+export async function connectScripted(count: number, options?: ClientOptions): Promise<{ client: Client; engines: ScriptedEngine[] }> {
+  const listener = await listen({ count });
+  const engines = Array.from({ length: count }, (_, index) => scriptedEngine(listener, index));
+  const [connection] = await Promise.all([listener.accept({ timeoutMs: 20_000 }), ...engines.map((engine) => engine.register())]);
+  return { client: createClient(connection, options), engines };
+}
+
+/** What a promise fails with; an `EngineWireError`, or the test fails. */
+export async function failureOf(promise: Promise<unknown>) {
+  try {
+    await promise;
+  } catch (error) {
+    if (isEngineWireError(error)) return error;
+    throw error;
+  }
+  throw new Error("expected a failure, and it succeeded");
+}

@@ -1,0 +1,38 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const entryPoints: Record<string, { types: string }> = JSON.parse(readFileSync(`${root}package.json`, "utf8")).exports;
+
+/** The blocks of a document that are marked to be run, as ```ts run. */
+function snippetsOf(document: string): string[] {
+  return [...readFileSync(`${root}${document}`, "utf8").matchAll(/^```ts run\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code);
+}
+
+/** Points the imports of the package at its sources. */
+function onSources(code: string): string {
+  return code.replace(/from "enginewire(\/\w+)?"/g, (_, entry = "") => {
+    const types = entryPoints[`.${entry}`]?.types ?? "";
+    return `from "${root}${types.replace("./dist/", "").replace(".d.ts", ".ts")}"`;
+  });
+}
+
+describe.each(["README.md"])("%s", (document) => {
+  it.each(snippetsOf(document).map((code, index) => [index + 1, code] as const))("snippet %i runs", async (_, code) => {
+    const folder = mkdtempSync(`${root}node_modules/.snippet-`);
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(`${folder}/snippet.mts`, onSources(code));
+    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", `${folder}/snippet.mts`], {
+      cwd: root,
+      timeout: 30_000,
+    });
+    expect(stdout).toBe("engine 0: true, engine 1: true\n");
+  });
+
+  it("has snippets that run", () => {
+    expect(snippetsOf(document)).not.toEqual([]);
+  });
+});
