@@ -1,0 +1,77 @@
+import type { GenerateRequest, SamplingParams } from "./generate-request.ts";
+import type { EngineMessage } from "./messages.ts";
+
+/** Room the engine keeps free of prompt, for output and its own bookkeeping. */
+const promptMargin = 6;
+/** Stop tokens the sampler's table holds. */
+const maxStopTokenIds = 16;
+/** From here on a top-k is refused; -1 turns it off. */
+const topKLimit = 128;
+
+/**
+ * What becomes of a generate request in an engine of `maxModelLen`: admitted with its budget clamped to the context, or
+ * refused with a reason its client gets. `undefined` for one without a single request id, which nobody could be told of.
+ */
+export function admit(request: GenerateRequest, maxModelLen: number): EngineMessage | undefined {
+  const { rid, sampling } = request;
+  if (typeof rid !== "string") return undefined;
+  const prompt = request.inputIds ?? [];
+  const stopTokenIds = sampling.ignoreEos ? [] : [...new Set(sampling.stopTokenIds)].sort((a, b) => a - b);
+  const message = request.validationError ?? refusal(request, maxModelLen - promptMargin) ?? lateRefusal(request, stopTokenIds);
+  if (message !== undefined) return { kind: "refused", rid, promptTokens: prompt.length, message };
+  const room = maxModelLen - prompt.length - 2;
+  return {
+    kind: "add",
+    admission: {
+      rid,
+      prompt,
+      maxNewTokens: Math.min(sampling.maxNewTokens ?? Number.POSITIVE_INFINITY, room),
+      stopTokenIds,
+      stream: request.stream,
+      streamInterval: sampling.streamInterval,
+    },
+  };
+}
+
+function refusal({ inputIds, returnLogprob, unsupported, sampling }: GenerateRequest, longestPrompt: number): string | undefined {
+  if (sampling.n !== 1) {
+    return `n=${sampling.n} is not supported on the msgpack wire; the frontend must fan out n > 1 itself`;
+  }
+  if (unsupported !== undefined) return unsupported;
+  if (inputIds === null) return "a request needs prompt token ids";
+  if (inputIds.length > longestPrompt) {
+    return `the prompt has ${inputIds.length} tokens; this engine admits at most ${longestPrompt}`;
+  }
+  if (returnLogprob) return "logprobs were requested but the server was started without --enable-output-logprobs";
+  if (sampling.constrained) {
+    return "Grammar-based generation (json_schema, regex, ebnf, structural_tag) is not supported when the server is launched with --grammar-backend none";
+  }
+  if (sampling.stopStrings.length > 0) {
+    return "stop strings are not matched on the msgpack wire; the frontend matches them and sends stop_token_ids only";
+  }
+  return samplingRefusal(sampling);
+}
+
+function lateRefusal({ sessionId }: GenerateRequest, stopTokenIds: readonly number[]): string | undefined {
+  if (sessionId !== undefined) return `session id ${sessionId} does not exist`;
+  if (stopTokenIds.length <= maxStopTokenIds) return undefined;
+  return `${stopTokenIds.length} stop token ids exceed the limit of ${maxStopTokenIds}, which includes the model's 0 EOS ids; pass at most ${maxStopTokenIds} other stop_token_ids`;
+}
+
+function samplingRefusal(sampling: SamplingParams): string | undefined {
+  const { topP, minP, topK, frequencyPenalty, presencePenalty, repetitionPenalty, minNewTokens, maxNewTokens, logprobs } = sampling;
+  if (!(topP > 0 && topP <= 1)) return `top_p must be in (0, 1], got ${topP}.`;
+  if (!(minP >= 0 && minP <= 1)) return `min_p must be in [0, 1], got ${minP}.`;
+  if (topK < -1 || topK === 0) return `top_k must be -1 (disable), or at least 1, got ${topK}.`;
+  if (topK >= topKLimit) return `top_k must be < ${topKLimit} (fused kernel limit) or -1 (disable), got ${topK}.`;
+  if (!(Math.abs(frequencyPenalty) <= 2)) return `frequency_penalty must be in [-2, 2], got ${frequencyPenalty}.`;
+  if (!(Math.abs(presencePenalty) <= 2)) return `presence_penalty must be in [-2, 2], got ${presencePenalty}.`;
+  if (!(repetitionPenalty > 0 && repetitionPenalty <= 2)) return `repetition_penalty must be in (0, 2], got ${repetitionPenalty}.`;
+  if (minNewTokens < 0) return `min_new_tokens must be in (0, max_new_tokens], got ${minNewTokens}.`;
+  if (maxNewTokens !== null && maxNewTokens < 0) return `max_new_tokens must be at least 0, got ${maxNewTokens}.`;
+  if (maxNewTokens !== null && minNewTokens > maxNewTokens) {
+    return `min_new_tokens must be in (0, max_new_tokens(${maxNewTokens})], got ${minNewTokens}.`;
+  }
+  if (logprobs !== null && logprobs !== 0) return `logprobs=${logprobs} is not supported; use logprobs=0 (the sampled token's logprob).`;
+  return undefined;
+}

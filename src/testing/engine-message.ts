@@ -1,0 +1,34 @@
+import { decodeAny } from "../wire/index.ts";
+import { admit } from "./admission.ts";
+import { readControlRequest } from "./control-request.ts";
+import { readGenerateRequest } from "./generate-request.ts";
+import type { EngineMessage } from "./messages.ts";
+
+/** The type bytes of the input socket. */
+const [add, abort, control] = [0, 1, 2];
+
+/**
+ * Reads what reached an input socket. Throws for what an engine drops with a warning and no answer: an unknown type, a
+ * payload that does not decode, a generate request without a single request id.
+ */
+export function readEngineMessage(frames: readonly Uint8Array[], maxModelLen: number): EngineMessage {
+  const [type, payload] = frames;
+  if (type === undefined || payload === undefined) throw new TypeError("a message has a type and a payload");
+  if (type.length !== 1) throw new TypeError(`the type frame has ${type.length} bytes`);
+  switch (type[0]) {
+    case add: {
+      const message = admit(readGenerateRequest(payload), maxModelLen);
+      if (message === undefined) throw new TypeError("a generate request needs a single request id");
+      return message;
+    }
+    case abort: {
+      const rids = decodeAny(payload);
+      if (!Array.isArray(rids) || !rids.every((rid) => typeof rid === "string")) throw new TypeError("an abort is a list of request ids");
+      return { kind: "abort", rids };
+    }
+    case control:
+      return { kind: "control", request: readControlRequest(payload) };
+    default:
+      throw new TypeError(`unknown message type ${type[0]}`);
+  }
+}

@@ -1,0 +1,10 @@
+// for users
+export { type RankState, type SimulatedEngine, startEngine } from "./engine.ts";
+export type { EngineEnd, EngineEvent } from "./events.ts";
+export type { HandshakeFault } from "./handshake.ts";
+export { engineCoreDead } from "./link.ts";
+// for other libraries
+export type { EngineMessage } from "./messages.ts";
+export type { SimulatedEngineOptions } from "./options.ts";
+export type { Admission, Finish, OutputRow } from "./request.ts";
+export type { DelayRule, MessageRule, Occasion, Rules, WrongReplyRule } from "./rules.ts";

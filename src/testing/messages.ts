@@ -1,0 +1,9 @@
+import type { ControlRequest } from "../../generated/tokenspeed/types.ts";
+import type { Admission } from "./request.ts";
+
+/** What reached an engine, decoded. */
+export type EngineMessage =
+  | { readonly kind: "add"; readonly admission: Admission }
+  | { readonly kind: "refused"; readonly rid: string; readonly promptTokens: number; readonly message: string }
+  | { readonly kind: "abort"; readonly rids: readonly string[] }
+  | { readonly kind: "control"; readonly request: ControlRequest };

@@ -1,0 +1,124 @@
+import type { EngineCoreReadyResponseInit } from "../../generated/tokenspeed/types.ts";
+import { EngineWireError } from "../wire/errors.ts";
+import { pageTokens } from "./cache.ts";
+import type { EngineEvent } from "./events.ts";
+import type { GroupSettings } from "./group.ts";
+import type { HandshakeFault } from "./handshake.ts";
+import { memoryRegions } from "./memory.ts";
+import type { Rules } from "./rules.ts";
+import { maxScheduledTokens } from "./scheduler.ts";
+
+/** How a simulated engine is started. Its rules (`failOp`, `delayOp`, ...) stand beside its other options. */
+export interface SimulatedEngineOptions extends Rules {
+  /** Address of the frontend's handshake socket, such as `tcp://127.0.0.1:30500`. */
+  readonly handshake: string;
+  /** Index of rank 0 on the wire; rank r has `index + r`. 0 by default. */
+  readonly index?: number;
+  /** Engines of one attention-DP group. 1 by default. */
+  readonly ranks?: number;
+  /** Memory can be released. False by default. */
+  readonly memorySaver?: boolean;
+  /** The regions that can be released. `["kv_cache", "weights"]` by default. */
+  readonly memoryRegions?: readonly string[];
+  /** Milliseconds a forward takes, that is, one token of every running request. 1 by default. */
+  readonly forwardMs?: number;
+  /** Prompt and output together. 4096 by default. */
+  readonly maxModelLen?: number;
+  /** Requests that run at a time. 8 by default. */
+  readonly maxBatch?: number;
+  /** Cache pages of 16 tokens. 512 by default. */
+  readonly kvPages?: number;
+  /** The expert rebalance is on. False by default. */
+  readonly eplb?: boolean;
+  /** A storage tier is on and publishes under this version. Off by default. */
+  readonly l3WeightVersion?: string;
+  /** A host cache stands behind the device's. False by default. */
+  readonly hostL2?: boolean;
+  /** Milliseconds until a copy to the host cache is acknowledged. 0 by default. */
+  readonly cacheAckMs?: number;
+  /** `instance_id` of the registration; also what the weights start from. `"stand-in"` by default. */
+  readonly model?: string;
+  /** Whether a distributed update needs `InitWeightsUpdateGroup` first. True by default. */
+  readonly needsWeightsGroup?: boolean;
+  /** Milliseconds to wait for INIT. 60000 by default. */
+  readonly initTimeoutMs?: number;
+  /** Stops when the frontend closes its sockets; the released engine mostly does not notice that. False by default. */
+  readonly stopsWithFrontend?: boolean;
+  /** Registration fields in place of the right ones, or the payload of a registration frame. */
+  readonly registration?: Partial<EngineCoreReadyResponseInit> | Uint8Array;
+  /** Something wrong in the handshake, on every rank or on one. */
+  readonly handshakeFault?: HandshakeFault;
+  /** Hears what happens inside; nothing is ever printed. */
+  readonly onEvent?: (event: EngineEvent) => void;
+  /** Ends the start while it waits for the frontend. */
+  readonly signal?: AbortSignal;
+}
+
+/** The options with their defaults. */
+export interface Settings extends GroupSettings {
+  readonly handshake: string;
+  readonly index: number;
+  readonly maxModelLen: number;
+  readonly initTimeoutMs: number;
+  readonly stopsWithFrontend: boolean;
+}
+
+function whole(name: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new EngineWireError("invalid_argument", `${name} is a whole number from ${least} to ${most}, not ${value}`, {
+    found: String(value),
+  });
+}
+
+function milliseconds(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new EngineWireError("invalid_argument", `${name} is a number of milliseconds, not ${value}`, { found: String(value) });
+}
+
+/** Fills in the defaults. Throws `invalid_argument` for a value no engine could have. */
+export function settingsOf(options: SimulatedEngineOptions): Settings {
+  const ranks = whole("ranks", options.ranks ?? 1, 1, 1024);
+  const regions = options.memoryRegions ?? ["kv_cache", "weights"];
+  for (const region of regions) {
+    if (memoryRegions.includes(region)) continue;
+    throw new EngineWireError("invalid_argument", `memoryRegions: there is no region ${JSON.stringify(region)}`, { found: region });
+  }
+  return {
+    handshake: options.handshake,
+    index: whole("index", options.index ?? 0, 0, 65_536 - ranks),
+    ranks,
+    memorySaver: options.memorySaver ?? false,
+    memoryRegions: regions,
+    forwardMs: milliseconds("forwardMs", options.forwardMs ?? 1),
+    maxModelLen: whole("maxModelLen", options.maxModelLen ?? 4096, 8, 2 ** 31),
+    maxBatch: whole("maxBatch", options.maxBatch ?? 8, 1, maxScheduledTokens),
+    kvPages: whole("kvPages", options.kvPages ?? 512, 1, 2 ** 31),
+    eplb: options.eplb ?? false,
+    l3WeightVersion: options.l3WeightVersion,
+    host: options.hostL2 === true ? { ackMs: milliseconds("cacheAckMs", options.cacheAckMs ?? 0) } : undefined,
+    model: options.model ?? "stand-in",
+    needsWeightsGroup: options.needsWeightsGroup ?? true,
+    initTimeoutMs: milliseconds("initTimeoutMs", options.initTimeoutMs ?? 60_000),
+    stopsWithFrontend: options.stopsWithFrontend ?? false,
+    rules: options,
+  };
+}
+
+/** What a rank registers as. */
+export function registrationOf(settings: Settings, rank: number): EngineCoreReadyResponseInit {
+  const tokens = settings.kvPages * pageTokens;
+  return {
+    maxModelLen: settings.maxModelLen,
+    numGpuBlocks: settings.kvPages,
+    prefixGranularity: pageTokens,
+    vllmVersion: "tokenspeed-0.1.0",
+    worldSize: settings.ranks,
+    dataParallelSize: settings.ranks,
+    dataParallelRank: rank,
+    maxNumSeqs: settings.maxBatch,
+    maxNumBatchedTokens: maxScheduledTokens,
+    instanceId: settings.model,
+    kvCacheSizeTokens: tokens,
+    kvCacheMaxConcurrency: tokens / settings.maxModelLen,
+  };
+}

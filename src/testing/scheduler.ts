@@ -1,0 +1,144 @@
+import { PrefixCache, pagesOf, pageTokens } from "./cache.ts";
+import type { OutputRow, Request } from "./request.ts";
+import { EngineCrash } from "./stops.ts";
+
+/** Tokens one forward computes at most, prompts and outputs together. */
+export const maxScheduledTokens = 256;
+/** A page counts as cached this many tokens after its last one: the overlap schedule's lag, as measured. */
+const publicationLag = 3;
+
+/** What scheduling depends on. */
+export interface SchedulerSettings {
+  /** Requests that run at a time. */
+  readonly maxBatch: number;
+  /** Pages of the device's cache. */
+  readonly kvPages: number;
+  /** A host cache behind the device's, with the time a copy to it takes. */
+  readonly host: { readonly ackMs: number } | undefined;
+}
+
+/** One request's part of a forward. */
+interface BatchRow {
+  readonly request: Request;
+  /** Prompt tokens it computes; 0 once the prompt is done. */
+  readonly promptTokens: number;
+  /** Whether it gives a token, which a prompt's chunk before its last does not. */
+  readonly givesToken: boolean;
+}
+
+/** A forward's batch. */
+export type Batch = readonly BatchRow[];
+
+/**
+ * Which requests of a rank run in which forward. Forwards overlap with depth 1: a forward's tokens are known when the
+ * next one has run, or at once when there is no next one.
+ */
+export class Scheduler {
+  readonly cache: PrefixCache;
+  readonly #settings: SchedulerSettings;
+  readonly #waiting: Request[] = [];
+  readonly #running: Request[] = [];
+  readonly #inFlight: Batch[] = [];
+
+  constructor(settings: SchedulerSettings) {
+    this.#settings = settings;
+    this.cache = new PrefixCache(settings.kvPages, settings.host);
+  }
+
+  /** Requests not yet in a batch. */
+  get numWaiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Whether it holds no request. */
+  get empty(): boolean {
+    return this.#waiting.length === 0 && this.#running.length === 0;
+  }
+
+  /** Forwards whose tokens are not known yet. */
+  get inFlight(): number {
+    return this.#inFlight.length;
+  }
+
+  /** Pages that running requests hold. */
+  get activePages(): number {
+    return this.#running.reduce((sum, request) => sum + pagesOf(request.computed + request.generated), 0);
+  }
+
+  /** Takes a request. The real engine aborts as a process on an empty prompt, so this crashes. */
+  submit(request: Request): void {
+    if (request.admission.prompt.length === 0) throw new EngineCrash("ADD with an empty prompt");
+    this.#waiting.push(request);
+  }
+
+  /** The next forward's batch: outputs first, then prompts in order as far as the token budget goes. */
+  plan(): Batch {
+    this.#admit();
+    let budget = maxScheduledTokens;
+    const rows: BatchRow[] = [];
+    for (const request of this.#running) {
+      if (request.computed < request.admission.prompt.length || request.given >= request.admission.maxNewTokens) continue;
+      rows.push({ request, promptTokens: 0, givesToken: true });
+      budget -= 1;
+    }
+    for (const request of this.#running) {
+      const left = request.admission.prompt.length - request.computed;
+      const promptTokens = Math.min(left, budget);
+      if (promptTokens <= 0) continue;
+      rows.push({ request, promptTokens, givesToken: promptTokens === left });
+      budget -= promptTokens;
+    }
+    return rows;
+  }
+
+  /** A planned batch runs. */
+  dispatch(batch: Batch): void {
+    for (const { request, promptTokens, givesToken } of batch) {
+      request.computed += promptTokens;
+      if (givesToken) request.given += 1;
+    }
+    this.#inFlight.push(batch);
+  }
+
+  /** Takes the results of all forwards but the newest `depth`; returns the outputs due and tells which requests ended. */
+  commit(depth: number, now: number, ended: (request: Request) => void): OutputRow[] {
+    const outputs: OutputRow[] = [];
+    while (this.#inFlight.length > depth) {
+      for (const { request, givesToken } of this.#inFlight.shift() ?? []) {
+        // a forward may still be under way for a request that ended
+        if (!givesToken || !this.#running.includes(request)) continue;
+        request.advance();
+        if (request.due && request.aborted !== "silently") outputs.push(request.takeOutput());
+        if (request.finish === null) continue;
+        this.#running.splice(this.#running.indexOf(request), 1);
+        this.cache.keep(request.tokens, now);
+        ended(request);
+      }
+    }
+    return outputs;
+  }
+
+  /** Whether the cache can be dropped: no running request holds a full page, and no copy to the host is under way. */
+  clearable(now: number): boolean {
+    const holdsPage = this.#running.some((request) => {
+      const published = Math.max(request.computed, request.computed + request.generated - publicationLag);
+      return request.given > 0 && published >= pageTokens;
+    });
+    return !holdsPage && this.cache.copying(now) === undefined;
+  }
+
+  #admit(): void {
+    while (this.#running.length < this.#settings.maxBatch) {
+      const next = this.#waiting[0];
+      if (next === undefined) return;
+      const needed = pagesOf(next.admission.prompt.length + next.admission.maxNewTokens);
+      const promised = this.#running.reduce((sum, { admission }) => sum + pagesOf(admission.prompt.length + admission.maxNewTokens), 0);
+      // the real scheduler suspends a request instead when pages run out; waiting keeps every request's outcome the same
+      if (this.#running.length > 0 && promised + needed > this.#settings.kvPages) return;
+      this.#waiting.shift();
+      next.cachedTokens = this.cache.match(next.admission.prompt);
+      next.computed = next.cachedTokens;
+      this.#running.push(next);
+    }
+  }
+}
