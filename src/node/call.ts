@@ -75,6 +75,11 @@ export class Call {
   }
 
   #inEngineOrder(): readonly EngineReply[] {
-    return this.engines.flatMap((engine) => this.#replies.get(engine) ?? []);
+    const replies: EngineReply[] = [];
+    for (const engine of this.engines) {
+      const reply = this.#replies.get(engine);
+      if (reply !== undefined) replies.push(reply);
+    }
+    return replies;
   }
 }

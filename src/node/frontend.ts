@@ -10,8 +10,9 @@ import {
   type RequestTag,
 } from "../messages.ts";
 import type { CallOptions, CloseReason, Connection, ConnectionEvent, EngineInfo, EngineReply } from "../transport/connection.ts";
+import { Deadlines } from "../transport/deadlines.ts";
 import { EventStream } from "../transport/event-stream.ts";
-import { checkCallOptions, limit } from "../transport/timeouts.ts";
+import { checkCallOptions } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
 import { Call } from "./call.ts";
 import { EventCounter } from "./event-counter.ts";
@@ -44,10 +45,12 @@ export class Frontend implements Connection {
   readonly closed: Promise<CloseReason>;
   readonly #sockets: FrontendSockets;
   readonly #engines = new Map<number, Engine>();
+  readonly #indices: readonly number[];
   readonly #lanes: LaneTable;
   readonly #operations = new Map<string, Operation>();
   readonly #events: EventStream<ConnectionEvent>;
   readonly #counter = new EventCounter();
+  readonly #deadlines = new Deadlines();
   #closing: Promise<void> | undefined;
   #closeReason: CloseReason | undefined;
   #resolveClosed!: (reason: CloseReason) => void;
@@ -61,7 +64,8 @@ export class Frontend implements Connection {
     for (const [index, registration] of registrations) this.#engines.set(index, { index, identity: identityOf(index), registration });
     for (const operation of Object.values<Operation>(operations)) this.#operations.set(operation.request, operation);
     this.#events = new EventStream<ConnectionEvent>(options.eventLimit, (count) => ({ type: "events_dropped", count }));
-    this.#lanes = new LaneTable([...this.#engines.keys()], { send: (call) => this.#send(call), report: (event) => this.#report(event) });
+    this.#indices = [...this.#engines.keys()];
+    this.#lanes = new LaneTable(this.#indices, { send: (call) => this.#send(call), report: (event) => this.#report(event) });
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -100,16 +104,18 @@ export class Frontend implements Connection {
     const payload = encodeControlRequest(request);
     this.#checkUsable(operation, engines, options.signal);
     const call = new Call(operation, engines, payload);
-    const stop = limit(timeoutMs, options.signal, {
-      expired: () => this.#expire(call, timeoutMs),
-      aborted: (cause) => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause }),
-    });
+    const deadline = this.#deadlines.add(timeoutMs, () => this.#expire(call, timeoutMs));
+    const { signal } = options;
+    const abort = (): void => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause: signal?.reason });
+    signal?.addEventListener("abort", abort);
     this.#lanes.enter(call);
     try {
       // a reply's tag is its lane's, so the tag of the request decides the type
       return (await call.result) as readonly EngineReply<ReplyOf<Tag>>[];
     } finally {
-      stop();
+      this.#deadlines.remove(deadline);
+      // a signal shared by many calls must not collect the listeners of finished ones
+      signal?.removeEventListener("abort", abort);
     }
   }
 
@@ -127,7 +133,7 @@ export class Frontend implements Connection {
 
   /** Which engines a call goes to, ascending. */
   #addressed(operation: Operation, engines: readonly number[] | undefined): readonly number[] {
-    const all = [...this.#engines.keys()];
+    const all = this.#indices;
     if (engines === undefined) return all;
     const invalid = (why: string): EngineWireError =>
       new EngineWireError("invalid_argument", `${operation.name}: engines ${why}`, { operation: operation.name, path: "engines" });
@@ -246,6 +252,7 @@ export class Frontend implements Connection {
     const details = { ...(reason.error !== undefined && { cause: reason.error }) };
     for (const call of this.#lanes.close())
       call.fail("closed", `ended because the connection closed (${reason.reason}) ${whatItMeans(call)}`, details);
+    this.#deadlines.clear();
     await this.#sockets.close();
     this.#report({ type: "closed", reason });
     this.#events.end();

@@ -61,10 +61,17 @@ export class LaneTable {
   /** Queues a call behind those of its kind; sends it before returning when its lanes are free. */
   enter(call: Call): void {
     const tag = call.operation.reply;
-    const waiting = this.#waiting.get(tag);
-    if (waiting === undefined) this.#waiting.set(tag, [call]);
-    else waiting.push(call);
-    this.#advance(tag);
+    let waiting = this.#waiting.get(tag);
+    if (waiting === undefined) {
+      waiting = [];
+      this.#waiting.set(tag, waiting);
+    }
+    if (waiting.length === 0 && this.#free(call)) {
+      this.#dispatch(call);
+    } else {
+      waiting.push(call);
+      this.#advance(tag);
+    }
   }
 
   /** Matches a reply with the lane it belongs to. */
@@ -154,20 +161,28 @@ export class LaneTable {
     const waiting = this.#waiting.get(tag);
     if (waiting === undefined || waiting.length === 0) return;
     const blocked = new Set<number>();
-    for (const call of [...waiting]) {
-      if (call.engines.every((engine) => !blocked.has(engine) && this.#free(engine, tag))) {
+    for (const call of waiting.slice()) {
+      if (!call.engines.some((engine) => blocked.has(engine)) && this.#free(call)) {
         this.#leaveQueue(call);
-        for (const engine of call.engines) this.#take(engine, call);
-        this.#owner.send(call);
+        this.#dispatch(call);
       } else {
         for (const engine of call.engines) blocked.add(engine);
       }
     }
   }
 
-  #free(engine: number, tag: string): boolean {
-    const lane = this.#engines.get(engine)?.lanes.get(tag);
-    return lane === undefined || (lane.call === undefined && lane.owed === undefined);
+  /** Whether no engine of a call has another one of its kind out, or owes a reply to one. */
+  #free(call: Call): boolean {
+    for (const engine of call.engines) {
+      const lane = this.#engines.get(engine)?.lanes.get(call.operation.reply);
+      if (lane !== undefined && (lane.call !== undefined || lane.owed !== undefined)) return false;
+    }
+    return true;
+  }
+
+  #dispatch(call: Call): void {
+    for (const engine of call.engines) this.#take(engine, call);
+    this.#owner.send(call);
   }
 
   #take(engine: number, call: Call): void {
@@ -176,6 +191,7 @@ export class LaneTable {
     lanes.position++;
     lanes.lanes.set(call.operation.reply, {
       call,
+      owed: undefined,
       atOnce: call.operation.answers === "at once",
       position: lanes.position,
       acknowledged: lanes.acknowledged,

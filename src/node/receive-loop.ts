@@ -13,7 +13,7 @@ export async function receiveAll(
   deliver: (frames: Uint8Array[]) => void,
   failed: (error: unknown) => void,
 ): Promise<void> {
-  while (!socket.closed) {
+  for (;;) {
     let frames: Uint8Array[];
     try {
       frames = await socket.receive();

@@ -1,6 +1,7 @@
 // The control round trip of the typed client against a bare zeromq.js frontend, each talking to a peer process of the same
 // program with the same bytes, in interleaved rounds.
 import { spawn } from "node:child_process";
+import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Pull, Router } from "zeromq";
 import { createClient } from "../../src/index.ts";
@@ -52,9 +53,13 @@ export async function benchRoundTrip(rounds = 40, calls = 60): Promise<RoundTrip
   const bare = await bareFrontend();
   const replies = cases.map(({ request, reply }) => `${request.$tag}=${Buffer.from(encodeControlOutput(reply)).toString("hex")}`);
   const peer = (address: string) =>
-    spawn(process.execPath, [...process.execArgv, fileURLToPath(new URL("echo-engine.ts", import.meta.url)), address, ...replies], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
+    spawn(
+      process.execPath,
+      [...process.execArgv, fileURLToPath(new URL(`echo-engine${extname(import.meta.url)}`, import.meta.url)), address, ...replies],
+      {
+        stdio: ["ignore", "ignore", "inherit"],
+      },
+    );
   const children = [peer(listener.handshakeAddress), peer(bare.handshake.lastEndpoint ?? "")];
   try {
     const [identity] = await bare.handshake.receive();
@@ -73,7 +78,7 @@ export async function benchRoundTrip(rounds = 40, calls = 60): Promise<RoundTrip
         },
         typed: () => client.control(request),
       };
-      for (const call of Object.values(contestants)) for (let index = 0; index < 300; index++) await call();
+      for (const call of Object.values(contestants)) for (let index = 0; index < 5000; index++) await call();
       const ratios: number[] = [];
       const bareMedians: number[] = [];
       for (let round = 0; round < rounds; round++) {
