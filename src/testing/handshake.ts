@@ -71,7 +71,12 @@ export async function shakeHands({ Dealer }: ZeroMQ, options: HandshakeOptions):
   // READY is on its way when the socket closes
   const socket = new Dealer({ routingId: identityOf(options.index), linger: 1000 });
   let late = false;
-  const giveUp = () => socket.close();
+  const giveUp = () => {
+    if (socket.closed) return;
+    // HELLO may wait for a frontend that is not there, and would keep the process
+    socket.linger = 0;
+    socket.close();
+  };
   const timer = setTimeout(() => {
     late = true;
     giveUp();
@@ -92,14 +97,16 @@ export async function shakeHands({ Dealer }: ZeroMQ, options: HandshakeOptions):
     if (input !== undefined && output !== undefined) return { input, output, release: () => socket.close() };
     throw new EngineWireError("handshake_failed", "INIT carried no input or output address", { engine: options.index, stage: "init" });
   } catch (cause) {
-    if (options.signal.aborted || late) socket.linger = 0;
-    socket.close();
+    if (isEngineWireError(cause) && cause.code === "handshake_failed") {
+      socket.close();
+      throw cause;
+    }
+    giveUp();
     options.signal.throwIfAborted();
     if (late) {
       const text = `the frontend sent no INIT within ${options.initTimeoutMs} ms`;
       throw new EngineWireError("handshake_timeout", text, { engine: options.index, stage: "init", cause });
     }
-    if (isEngineWireError(cause) && cause.code === "handshake_failed") throw cause;
     const text = `engine ${options.index}: ${(cause as Error).message}`;
     throw new EngineWireError("handshake_failed", text, { engine: options.index, stage: "init", cause });
   } finally {

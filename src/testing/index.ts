@@ -7,4 +7,4 @@ export { engineCoreDead } from "./link.ts";
 export type { EngineMessage } from "./messages.ts";
 export type { SimulatedEngineOptions } from "./options.ts";
 export type { Admission, Finish, OutputRow } from "./request.ts";
-export type { DelayRule, MessageRule, Occasion, Rules, WrongReplyRule } from "./rules.ts";
+export { type DelayRule, type MessageRule, type Occasion, type Rules, ruleRefusal, type WrongReplyRule } from "./rules.ts";

@@ -163,7 +163,7 @@ class Run {
 
   #takeReply(engine: number, { tag, fields }: Extract<Arrival, { kind: "reply" }>): void {
     const owed = this.#owedBy(engine, tag);
-    const message = String(fields["message"] ?? "");
+    const message = String(fields.message ?? "");
     const overtakes = owed.length > 1 && refusals.some((start) => message.startsWith(start));
     const [id] = owed.splice(overtakes ? 1 : 0, 1);
     if (id === undefined) {

@@ -1,0 +1,127 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Client, createClient, type Operation, type OperationName, operations } from "../../src/index.ts";
+import { PROFILE_START, PROFILE_STOP, replyTags } from "../../src/messages.ts";
+import { bind } from "../../src/node/index.ts";
+import { type SimulatedEngine, type SimulatedEngineOptions, startEngine } from "../../src/testing/index.ts";
+import { failureOf } from "../faults/scripted-group.ts";
+
+async function connectSimulated(
+  options: Omit<SimulatedEngineOptions, "handshake"> = {},
+): Promise<{ client: Client; engine: SimulatedEngine }> {
+  const listener = await bind({ handshake: "tcp://127.0.0.1:0", count: options.ranks ?? 1, lingerMs: 0 });
+  onTestFinished(() => listener.close());
+  const [connection, engine] = await Promise.all([
+    listener.accept({ timeoutMs: 20_000 }),
+    startEngine({ handshake: listener.handshakeAddress, ...options }),
+  ]);
+  onTestFinished(() => engine.close());
+  return { client: createClient(connection), engine };
+}
+
+const bucket = { names: ["w"], dtypeNames: ["bfloat16"], shapes: [[4]], weightVersion: null };
+const group = { masterAddress: "127.0.0.1", masterPort: 29_500, rankOffset: 1, worldSize: 3 };
+
+/** A request for each operation that a fresh engine with a memory saver and an expert rebalance answers with success. */
+const requests: { readonly [Name in OperationName]: (client: Client) => Promise<readonly unknown[]> } = {
+  pauseScheduler: (client) => client.pauseScheduler({ mode: "wait" }),
+  resumeScheduler: (client) => client.resumeScheduler(),
+  isSchedulerPaused: (client) => client.isSchedulerPaused(),
+  flushCache: (client) => client.flushCache(),
+  initWeightsUpdateGroup: (client) => client.initWeightsUpdateGroup(group),
+  destroyWeightsUpdateGroup: (client) => client.destroyWeightsUpdateGroup(),
+  updateWeightsFromDistributed: async (client) => {
+    await client.initWeightsUpdateGroup(group);
+    return client.updateWeightsFromDistributed(bucket);
+  },
+  updateWeightsFromTensor: (client) =>
+    client.control({ $tag: "UpdateWeightsFromTensorReqInput", serializedNamedTensors: [], loadFormat: null, flushCache: true }),
+  updateWeightsFromMooncake: (client) => client.updateWeightsFromMooncake({ version: 7, flushCache: true, weightVersion: null }),
+  updateWeightFromDisk: (client) => client.updateWeightFromDisk({ modelPath: "/checkpoints/7" }),
+  rebalanceExperts: (client) => client.rebalanceExperts(),
+  releaseMemoryOccupation: (client) => client.releaseMemoryOccupation(),
+  resumeMemoryOccupation: (client) => client.resumeMemoryOccupation(),
+  isSleeping: (client) => client.isSleeping(),
+  getInternalState: (client) => client.getInternalState(),
+  setInternalState: (client) => client.setInternalState({ serverArgs: { a: 1 } }),
+  profile: (client) => client.profile({ kind: PROFILE_START }),
+};
+
+describe.each([1, 2])("with %i ranks", (ranks) => {
+  it.each(Object.values<Operation>(operations).map(({ name, reply }) => [name as OperationName, reply] as const))(
+    "%s is answered by every engine with %s",
+    async (name, reply) => {
+      const { client } = await connectSimulated({ ranks, memorySaver: true, eplb: true });
+      const replies = await requests[name](client);
+      expect(replies).toMatchObject(Array.from({ length: ranks }, (_, engine) => ({ engine, reply: { $tag: reply } })));
+    },
+  );
+});
+
+it("covers every operation and every reply", () => {
+  expect(Object.keys(operations)).toHaveLength(17);
+  expect(Object.keys(replyTags)).toHaveLength(17);
+});
+
+it("gives each reply the right engine, with different delays and different outcomes", async () => {
+  const { client } = await connectSimulated({
+    ranks: 2,
+    delayOp: [{ op: "IsSleeping", rank: 0, ms: 60 }],
+    lateReply: [{ op: "Profile", rank: 0, ms: 60 }],
+    failOp: [{ op: "Profile", rank: 1, times: 1, message: "no room for traces" }],
+  });
+  expect((await client.isSleeping()).map(({ engine }) => engine)).toEqual([0, 1]);
+  const failure = await failureOf(client.profile({ kind: PROFILE_START }));
+  expect(failure.replies).toMatchObject([
+    { engine: 0, reply: { success: true } },
+    { engine: 1, reply: { success: false, message: "no room for traces" } },
+  ]);
+  const [zero, one] = (failure.replies ?? []) as { durationMs: number }[];
+  expect(zero?.durationMs).toBeGreaterThan(one?.durationMs ?? 0);
+  // rank 0 profiles and rank 1 does not: only one of them can stop
+  expect((await failureOf(client.profile({ kind: PROFILE_STOP }))).replies).toMatchObject([
+    { engine: 0, reply: { success: true } },
+    { engine: 1, reply: { success: false } },
+  ]);
+});
+
+it("gives a call that follows an abandoned one its own answer, 100 times", async () => {
+  const { client } = await connectSimulated({ lateReply: [{ op: "PauseScheduler", ms: 15 }] });
+  for (let round = 0; round < 100; round++) {
+    const mode = round % 2 === 0 ? "keep" : "wait";
+    expect((await failureOf(client.pauseScheduler({ mode }, { timeoutMs: 10 }))).code).toBe("timeout");
+    await client.pauseScheduler({ mode: "wait" }, { timeoutMs: 20_000 });
+  }
+  expect(client.connection.counts).toMatchObject({ lateReplies: 100, unexpectedReplies: 0, lostReplies: 0 });
+});
+
+it("goes on after a lost reply as soon as later answers prove the loss", async () => {
+  const { client } = await connectSimulated({ dropReply: [{ op: "IsSleeping", times: 1 }] });
+  expect((await failureOf(client.isSleeping({}, { timeoutMs: 100 }))).code).toBe("timeout");
+  const waiting = client.isSleeping({}, { timeoutMs: 20_000 });
+  await client.isSchedulerPaused();
+  await client.isSchedulerPaused();
+  expect(await waiting).toMatchObject([{ reply: { isSleeping: false } }]);
+  expect(client.connection.counts.lostReplies).toBe(1);
+});
+
+it("ends calls at once when an engine crashes, with and without a word", async () => {
+  for (const rule of [
+    { crashOp: [{ op: "UpdateWeightFromDisk" }] },
+    { faultOp: [{ op: "UpdateWeightFromDisk", message: "CUDA error" }] },
+  ]) {
+    const { client } = await connectSimulated({ ranks: 2, ...rule });
+    expect((await failureOf(client.updateWeightFromDisk({ modelPath: "/m" }))).code).toBe("engine_dead");
+  }
+});
+
+it("leaves the weights of all ranks equal after a whole step", async () => {
+  const { client, engine } = await connectSimulated({ ranks: 2, memorySaver: true });
+  await client.pauseScheduler({ mode: "wait" });
+  await client.initWeightsUpdateGroup(group);
+  await client.updateWeightsFromDistributed({ ...bucket, flushCache: false });
+  await client.updateWeightsFromDistributed({ ...bucket, names: ["v"], weightVersion: "step-1" });
+  await client.flushCache();
+  await client.resumeScheduler();
+  expect(engine.state(0).weights).toMatchObject({ version: "step-1", updates: 2 });
+  expect(engine.state(1).weights).toEqual(engine.state(0).weights);
+});
