@@ -99,7 +99,9 @@ export class ScriptedEngine {
     await this.send(Buffer.from("ENGINE_CORE_DEAD"));
   }
 
-  close(): void {
+  /** Closes its sockets; what it sent is still delivered within `lingerMs`. */
+  close(lingerMs = 0): void {
+    if (this.#output !== undefined && !this.#output.closed) this.#output.linger = lingerMs;
     this.#handshake.close();
     this.#input?.close();
     this.#output?.close();
