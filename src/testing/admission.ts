@@ -5,6 +5,8 @@ import type { EngineMessage } from "./messages.ts";
 const promptMargin = 6;
 /** Stop tokens the sampler's table holds. */
 const maxStopTokenIds = 16;
+/** Token ids the model has. */
+const vocabulary = 100_000;
 /** From here on a top-k is refused; -1 turns it off. */
 const topKLimit = 128;
 
@@ -59,7 +61,8 @@ function lateRefusal({ sessionId }: GenerateRequest, stopTokenIds: readonly numb
 }
 
 function samplingRefusal(sampling: SamplingParams): string | undefined {
-  const { topP, minP, topK, frequencyPenalty, presencePenalty, repetitionPenalty, minNewTokens, maxNewTokens, logprobs } = sampling;
+  const { topP, minP, topK, frequencyPenalty, presencePenalty, repetitionPenalty, minNewTokens, maxNewTokens, logitBias, logprobs } =
+    sampling;
   if (!(topP > 0 && topP <= 1)) return `top_p must be in (0, 1], got ${topP}.`;
   if (!(minP >= 0 && minP <= 1)) return `min_p must be in [0, 1], got ${minP}.`;
   if (topK < -1 || topK === 0) return `top_k must be -1 (disable), or at least 1, got ${topK}.`;
@@ -72,6 +75,8 @@ function samplingRefusal(sampling: SamplingParams): string | undefined {
   if (maxNewTokens !== null && minNewTokens > maxNewTokens) {
     return `min_new_tokens must be in (0, max_new_tokens(${maxNewTokens})], got ${minNewTokens}.`;
   }
+  const biased = logitBias.find((token) => !/^[+-]?\d+$/.test(token) || Number(token) < 0 || Number(token) >= vocabulary);
+  if (biased !== undefined) return `logit_bias must has keys in [0, ${vocabulary - 1}], got ${biased}.`;
   if (logprobs !== null && logprobs !== 0) return `logprobs=${logprobs} is not supported; use logprobs=0 (the sampled token's logprob).`;
   return undefined;
 }

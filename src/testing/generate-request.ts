@@ -28,6 +28,8 @@ export interface SamplingParams {
   readonly constrained: boolean;
   readonly ignoreEos: boolean;
   readonly streamInterval: number | null;
+  /** The token ids that a bias is given for. */
+  readonly logitBias: readonly string[];
   readonly logprobs: number | null;
   readonly n: number;
 }
@@ -58,10 +60,16 @@ const isInteger = (value: unknown): value is number => Number.isSafeInteger(valu
 const isIntegers = (value: unknown): value is number[] => Array.isArray(value) && value.every(isInteger);
 const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every((item) => typeof item === "string");
 const isText = (value: unknown): value is string => typeof value === "string";
+const isMap = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
 const isAnything = (_: unknown): _ is unknown => true;
 
 function orNull<T>(accepts: (value: unknown) => value is T): (value: unknown) => value is T | null {
   return (value): value is T | null => value === null || accepts(value);
+}
+
+/** A map's keys: one whose keys look like array indexes is a `Map`. */
+function keysOf(map: object): string[] {
+  return map instanceof Map ? [...map.keys()].map(String) : Object.keys(map);
 }
 
 function isTextOrTexts(value: unknown): value is string | string[] {
@@ -115,6 +123,7 @@ function readSampling(value: unknown): SamplingParams {
     constrained: [11, 12, 13, 14].some((position) => fields.at(position, "text", orNull(isText), null) !== null),
     ignoreEos: fields.at(15, "a bool", isBool, false),
     streamInterval: fields.at(21, "an integer", orNull(isInteger), null),
+    logitBias: keysOf(fields.at(22, "a map", orNull(isMap), null) ?? {}),
     logprobs: fields.at(24, "an integer", orNull(isInteger), null),
     n: fields.at(25, "an integer", isInteger, 1),
   };

@@ -44,9 +44,9 @@ export class Request {
   computed = 0;
   /** Prompt tokens that came from the prefix cache. */
   cachedTokens = 0;
-  /** Tokens the device was asked for. */
-  given = 0;
-  /** Tokens that are known, all but the last forwards' of those given. */
+  /** Full cache pages it holds. */
+  pages = 0;
+  /** Tokens that are known, all but those of forwards under way. */
   generated = 0;
   finish: Finish | null = null;
   /** It was aborted, and whether its client still waits for a final output. */
@@ -57,9 +57,10 @@ export class Request {
     this.admission = admission;
   }
 
-  /** Prompt and output, as far as it was computed. */
-  get tokens(): number[] {
-    return [...this.admission.prompt, ...Array.from({ length: this.generated }, (_, index) => firstToken + index)];
+  /** The first `length` tokens of prompt and output. */
+  tokens(length: number): number[] {
+    const { prompt } = this.admission;
+    return Array.from({ length }, (_, index) => prompt[index] ?? firstToken + index - prompt.length);
   }
 
   /** Ends it at its next token, or before it starts. */

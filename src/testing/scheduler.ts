@@ -60,14 +60,20 @@ export class Scheduler {
     return this.#inFlight.length;
   }
 
-  /** Pages that running requests hold. */
+  /** Pages reserved for requests that run, or that ended with a forward still under way. */
   get activePages(): number {
-    return this.#running.reduce((sum, request) => sum + pagesOf(request.computed + request.generated), 0);
+    const requests = new Set([...this.#running, ...this.#inFlight.flatMap((batch) => batch.map(({ request }) => request))]);
+    return [...requests].reduce((sum, request) => sum + reserved(request), 0);
   }
 
-  /** Takes a request. The real engine aborts as a process on an empty prompt, so this crashes. */
+  /** Takes a request. What the real engine aborts on as a process crashes here. */
   submit(request: Request): void {
-    if (request.admission.prompt.length === 0) throw new EngineCrash("ADD with an empty prompt");
+    const { rid, prompt } = request.admission;
+    if (prompt.length === 0) throw new EngineCrash("ADD with an empty prompt");
+    if (reserved(request) > this.#settings.kvPages) throw new EngineCrash("ADD that the whole cache cannot hold");
+    if ([...this.#waiting, ...this.#running].some(({ admission }) => admission.rid === rid)) {
+      throw new EngineCrash(`ADD with the request id of another that runs: ${rid}`);
+    }
     this.#waiting.push(request);
   }
 
@@ -77,7 +83,7 @@ export class Scheduler {
     let budget = maxScheduledTokens;
     const rows: BatchRow[] = [];
     for (const request of this.#running) {
-      if (request.computed < request.admission.prompt.length || request.given >= request.admission.maxNewTokens) continue;
+      if (request.computed < request.admission.prompt.length) continue;
       rows.push({ request, promptTokens: 0, givesToken: true });
       budget -= 1;
     }
@@ -93,10 +99,7 @@ export class Scheduler {
 
   /** A planned batch runs. */
   dispatch(batch: Batch): void {
-    for (const { request, promptTokens, givesToken } of batch) {
-      request.computed += promptTokens;
-      if (givesToken) request.given += 1;
-    }
+    for (const { request, promptTokens } of batch) request.computed += promptTokens;
     this.#inFlight.push(batch);
   }
 
@@ -108,10 +111,12 @@ export class Scheduler {
         // a forward may still be under way for a request that ended
         if (!givesToken || !this.#running.includes(request)) continue;
         request.advance();
+        this.#publish(request, now);
         if (request.due && request.aborted !== "silently") outputs.push(request.takeOutput());
         if (request.finish === null) continue;
         this.#running.splice(this.#running.indexOf(request), 1);
-        this.cache.keep(request.tokens, now);
+        // the last token was sampled but never computed
+        this.cache.keep(request.tokens(request.admission.prompt.length + request.generated - 1), true, now);
         ended(request);
       }
     }
@@ -120,25 +125,32 @@ export class Scheduler {
 
   /** Whether the cache can be dropped: no running request holds a full page, and no copy to the host is under way. */
   clearable(now: number): boolean {
-    const holdsPage = this.#running.some((request) => {
-      const published = Math.max(request.computed, request.computed + request.generated - publicationLag);
-      return request.given > 0 && published >= pageTokens;
-    });
-    return !holdsPage && this.cache.copying(now) === undefined;
+    return this.#running.every((request) => request.pages === 0) && this.cache.copying(now) === undefined;
+  }
+
+  /** Shares a running request's full pages, and holds them. */
+  #publish(request: Request, now: number): void {
+    const { prompt } = request.admission;
+    const pages = Math.floor(Math.max(prompt.length, prompt.length + request.generated - publicationLag) / pageTokens);
+    if (pages <= request.pages) return;
+    request.pages = pages;
+    this.cache.keep(request.tokens(pages * pageTokens), false, now);
   }
 
   #admit(): void {
     while (this.#running.length < this.#settings.maxBatch) {
       const next = this.#waiting[0];
-      if (next === undefined) return;
-      const needed = pagesOf(next.admission.prompt.length + next.admission.maxNewTokens);
-      const promised = this.#running.reduce((sum, { admission }) => sum + pagesOf(admission.prompt.length + admission.maxNewTokens), 0);
-      // the real scheduler suspends a request instead when pages run out; waiting keeps every request's outcome the same
-      if (this.#running.length > 0 && promised + needed > this.#settings.kvPages) return;
+      if (next === undefined || this.activePages + reserved(next) > this.#settings.kvPages) return;
       this.#waiting.shift();
       next.cachedTokens = this.cache.match(next.admission.prompt);
       next.computed = next.cachedTokens;
+      next.pages = Math.floor(next.cachedTokens / pageTokens);
       this.#running.push(next);
     }
   }
+}
+
+/** Pages a request is given as it starts: for its prompt and its whole budget. */
+function reserved({ admission }: Request): number {
+  return pagesOf(admission.prompt.length + Math.max(admission.maxNewTokens, 1));
 }
