@@ -3,7 +3,7 @@ import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
 import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
 import { defaultExpression, packArrayHeader, packStr } from "../pack.ts";
 import { declareConstant, declareFunction, declareImport, type EmitOptions, type Statements } from "./file.ts";
-import { decodedType, literalText, runtimeName, typeName } from "./view.ts";
+import { decodedType, literalText, nests, runtimeName, typeName } from "./view.ts";
 
 /** What the code around a struct's fields uses, so that no field's variable hides it. */
 const usedNames = new Set(["reader", "count", "field", "error", "i", "undefined", "NaN", "Infinity"]);
@@ -54,7 +54,12 @@ class DecoderEmitter {
     if (layout === "map") fieldsCount = `${this.use("readMapHeader")}(reader, "")`;
     else if (!tagged) fieldsCount = `${this.use("readArrayHeader")}(reader, "")`;
     else {
-      statements.push(declareConstant({ name: `headOf${name}`, value: quoteBytes(packArrayHeader(fields.length + 1) + packStr(name)) }));
+      statements.push(
+        declareConstant({
+          name: `headOf${name}`,
+          value: `/* @__PURE__ */ ${this.use("prepareTag")}(${quoteBytes(packArrayHeader(fields.length + 1) + packStr(name))})`,
+        }),
+      );
       fieldsCount = `${this.use("readHead")}(reader, "", headOf${name}, ${fields.length}, ${quote(name)})`;
     }
     statements.push(
@@ -93,7 +98,8 @@ class DecoderEmitter {
       fields.map(({ property }) => property),
       usedNames,
     );
-    const body = [`${this.use("enterReader")}(reader);`];
+    const nesting = fields.some(({ type }) => nests(type));
+    const body = nesting ? [`${this.use("enterReader")}(reader);`] : [];
     fields.forEach((field, i) => {
       const label = quote(field.wireName);
       const fallback =
@@ -101,7 +107,8 @@ class DecoderEmitter {
       body.push(`const ${locals[i]}: ${this.type(field.type)} = count > ${i} ? ${this.read(field.type, label, true)} : ${fallback};`);
     });
     body.push(`if (count > ${fields.length}) ${this.use("skipValues")}(reader, count - ${fields.length}, "");`);
-    body.push("reader.depth--;", this.result(name, tagged, fields, locals));
+    if (nesting) body.push("reader.depth--;");
+    body.push(this.result(name, tagged, fields, locals));
     return body;
   }
 
@@ -110,7 +117,8 @@ class DecoderEmitter {
       fields.map(({ property }) => property),
       usedNames,
     );
-    const body = [`${this.use("enterReader")}(reader);`];
+    const nesting = fields.some(({ type }) => nests(type));
+    const body = nesting ? [`${this.use("enterReader")}(reader);`] : [];
     fields.forEach((field, i) => {
       const type = this.type(field.type);
       if (field.default === undefined) body.push(`let ${locals[i]}: ${type} | undefined;`);
@@ -128,7 +136,8 @@ class DecoderEmitter {
         body.push(`if (${locals[i]} === undefined) ${this.use("missingElement")}(reader, ${quote(field.wireName)});`);
       }
     });
-    body.push("reader.depth--;", this.result(name, false, fields, locals));
+    if (nesting) body.push("reader.depth--;");
+    body.push(this.result(name, false, fields, locals));
     return body;
   }
 

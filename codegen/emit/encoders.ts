@@ -3,7 +3,7 @@ import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
 import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
 import { packArrayHeader, packDefault, packMapHeader, packStr } from "../pack.ts";
 import { declareConstant, declareFunction, declareImport, type EmitOptions, type Statements } from "./file.ts";
-import { literalText, runtimeName, typeName } from "./view.ts";
+import { literalText, nests, runtimeName, typeName } from "./view.ts";
 
 /** What the code around a struct's fields uses, so that no field's variable hides it. */
 const usedNames = new Set(["writer", "init", "field", "error", "property", "empty", "undefined", "NaN", "Infinity"]);
@@ -34,15 +34,9 @@ class EncoderEmitter {
     const { name, fields, tagged, layout } = struct;
     const properties = fields.map(({ property }) => property);
     const locals = localNames(properties, usedNames);
-    const known = [...(tagged ? ["$tag"] : []), ...properties];
+    const known = [...properties, ...(tagged ? ["$tag"] : [])];
     const list = `propertiesOf${name}`;
-    const body = [`${this.use("checkObject")}(init);`, "let empty = true;", "for (const property in init) {", "  empty = false;"];
-    if (known.length === 0) body.push(`  throw ${this.use("unknownField")}(property, ${list});`);
-    else {
-      body.push("  switch (property) {", ...known.map((property) => `    case ${quote(property)}:`), "      break;", "    default:");
-      body.push(`      throw ${this.use("unknownField")}(property, ${list});`, "  }");
-    }
-    body.push("}", `if (empty) ${this.use("checkEmpty")}(init, ${list});`);
+    const body = [`${this.use("checkProperties")}(init, ${list});`];
     const names = properties.map((property, i) => (property === locals[i] ? property : `${propertyKey(property)}: ${locals[i]}`));
     const picked = [...(tagged ? ["$tag"] : []), ...names];
     if (picked.length > 0) body.push(`const { ${picked.join(", ")} } = init as ${name}Init;`);
@@ -50,22 +44,18 @@ class EncoderEmitter {
       body.push(
         `if ($tag !== undefined && $tag !== ${quote(name)}) throw ${this.use("invalidValue")}("$tag", ${quote(JSON.stringify(name))}, $tag);`,
       );
-    body.push(`${this.use("enterWriter")}(writer);`);
+    const nesting = fields.some(({ type }) => nests(type));
+    if (nesting) body.push(`${this.use("enterWriter")}(writer);`);
     const head =
       layout === "map" ? packMapHeader(fields.length) : packArrayHeader(fields.length + (tagged ? 1 : 0)) + (tagged ? packStr(name) : "");
-    const raws: Statements = [];
-    const headOf = (suffix: string, bytes: string): string => {
-      raws.push(declareConstant({ name: suffix, value: quoteBytes(bytes) }));
-      return suffix;
-    };
-    body.push(`${this.use("writeRaw")}(writer, ${headOf(`headOf${name}`, head)});`);
+    body.push(`${this.use("writeHead")}(writer, headOf${name});`);
     fields.forEach((field, i) => {
-      if (layout === "map") body.push(`writeRaw(writer, ${quoteBytes(packStr(field.wireName))});`);
+      if (layout === "map") body.push(`${this.use("writeRaw")}(writer, ${quoteBytes(packStr(field.wireName))});`);
       body.push(...this.field(field, locals[i] as string));
     });
-    body.push("writer.depth--;");
+    if (nesting) body.push("writer.depth--;");
     return [
-      ...raws,
+      declareConstant({ name: `headOf${name}`, value: `/* @__PURE__ */ ${this.use("prepareHead")}(${quoteBytes(head)})` }),
       declareConstant({ name: list, type: "readonly string[]", value: `[${known.map(quote).join(", ")}]` }),
       declareFunction({
         name: `write${name}`,

@@ -129,3 +129,19 @@ export function runtimeName(type: WireType): string | undefined {
       return typeName(type);
   }
 }
+
+/**
+ * Whether a value of the type can nest without an end given by the schema: only around such fields are levels counted.
+ */
+export function nests(type: WireType): boolean {
+  switch (type.kind) {
+    case "list":
+      return nests(type.item);
+    case "tuple":
+      return type.items.some(nests);
+    case "nullable":
+      return nests(type.inner);
+    default:
+      return type.kind === "any" || type.kind === "dict" || type.kind === "map" || type.kind === "struct";
+  }
+}

@@ -10,6 +10,7 @@ import {
   kindOf,
   malformed,
   missingElement,
+  prepareTag,
   readAny,
   readArrayHeader,
   readBin,
@@ -74,7 +75,7 @@ import type {
   UpdateWeightsFromTensorReqOutput,
 } from "./types.ts";
 export { peekTag } from "../../src/wire/index.ts";
-const headOfPauseSchedulerReqInput = "\x94\xb6PauseSchedulerReqInput";
+const headOfPauseSchedulerReqInput = /* @__PURE__ */ prepareTag("\x94\xb6PauseSchedulerReqInput");
 
 function readPauseSchedulerReqInput(reader: Reader, field: string): PauseSchedulerReqInput {
   try {
@@ -85,12 +86,10 @@ function readPauseSchedulerReqInput(reader: Reader, field: string): PauseSchedul
 }
 
 function readFieldsOfPauseSchedulerReqInput(reader: Reader, count: number): PauseSchedulerReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const mode: "abort" | "wait" | "keep" = count > 2 ? readAbortOrWaitOrKeep(reader, "mode") : "abort";
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "PauseSchedulerReqInput", rid, httpWorkerIpc, mode };
 }
 
@@ -99,7 +98,7 @@ export function decodePauseSchedulerReqInput(bytes: Uint8Array, maxDepth?: numbe
   return decodeWith(readPauseSchedulerReqInput, bytes, "PauseSchedulerReqInput", maxDepth);
 }
 
-const headOfPauseSchedulerReqOutput = "\x95\xb7PauseSchedulerReqOutput";
+const headOfPauseSchedulerReqOutput = /* @__PURE__ */ prepareTag("\x95\xb7PauseSchedulerReqOutput");
 
 function readPauseSchedulerReqOutput(reader: Reader, field: string): PauseSchedulerReqOutput {
   try {
@@ -110,13 +109,11 @@ function readPauseSchedulerReqOutput(reader: Reader, field: string): PauseSchedu
 }
 
 function readFieldsOfPauseSchedulerReqOutput(reader: Reader, count: number): PauseSchedulerReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : "";
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "PauseSchedulerReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -125,7 +122,7 @@ export function decodePauseSchedulerReqOutput(bytes: Uint8Array, maxDepth?: numb
   return decodeWith(readPauseSchedulerReqOutput, bytes, "PauseSchedulerReqOutput", maxDepth);
 }
 
-const headOfResumeSchedulerReqInput = "\x93\xb7ResumeSchedulerReqInput";
+const headOfResumeSchedulerReqInput = /* @__PURE__ */ prepareTag("\x93\xb7ResumeSchedulerReqInput");
 
 function readResumeSchedulerReqInput(reader: Reader, field: string): ResumeSchedulerReqInput {
   try {
@@ -136,11 +133,9 @@ function readResumeSchedulerReqInput(reader: Reader, field: string): ResumeSched
 }
 
 function readFieldsOfResumeSchedulerReqInput(reader: Reader, count: number): ResumeSchedulerReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   if (count > 2) skipValues(reader, count - 2, "");
-  reader.depth--;
   return { $tag: "ResumeSchedulerReqInput", rid, httpWorkerIpc };
 }
 
@@ -149,7 +144,7 @@ export function decodeResumeSchedulerReqInput(bytes: Uint8Array, maxDepth?: numb
   return decodeWith(readResumeSchedulerReqInput, bytes, "ResumeSchedulerReqInput", maxDepth);
 }
 
-const headOfResumeSchedulerReqOutput = "\x95\xb8ResumeSchedulerReqOutput";
+const headOfResumeSchedulerReqOutput = /* @__PURE__ */ prepareTag("\x95\xb8ResumeSchedulerReqOutput");
 
 function readResumeSchedulerReqOutput(reader: Reader, field: string): ResumeSchedulerReqOutput {
   try {
@@ -160,13 +155,11 @@ function readResumeSchedulerReqOutput(reader: Reader, field: string): ResumeSche
 }
 
 function readFieldsOfResumeSchedulerReqOutput(reader: Reader, count: number): ResumeSchedulerReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : "";
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "ResumeSchedulerReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -175,7 +168,7 @@ export function decodeResumeSchedulerReqOutput(bytes: Uint8Array, maxDepth?: num
   return decodeWith(readResumeSchedulerReqOutput, bytes, "ResumeSchedulerReqOutput", maxDepth);
 }
 
-const headOfIsSchedulerPausedReqInput = "\x93\xb9IsSchedulerPausedReqInput";
+const headOfIsSchedulerPausedReqInput = /* @__PURE__ */ prepareTag("\x93\xb9IsSchedulerPausedReqInput");
 
 function readIsSchedulerPausedReqInput(reader: Reader, field: string): IsSchedulerPausedReqInput {
   try {
@@ -186,11 +179,9 @@ function readIsSchedulerPausedReqInput(reader: Reader, field: string): IsSchedul
 }
 
 function readFieldsOfIsSchedulerPausedReqInput(reader: Reader, count: number): IsSchedulerPausedReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   if (count > 2) skipValues(reader, count - 2, "");
-  reader.depth--;
   return { $tag: "IsSchedulerPausedReqInput", rid, httpWorkerIpc };
 }
 
@@ -199,7 +190,7 @@ export function decodeIsSchedulerPausedReqInput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readIsSchedulerPausedReqInput, bytes, "IsSchedulerPausedReqInput", maxDepth);
 }
 
-const headOfIsSchedulerPausedReqOutput = "\x94\xbaIsSchedulerPausedReqOutput";
+const headOfIsSchedulerPausedReqOutput = /* @__PURE__ */ prepareTag("\x94\xbaIsSchedulerPausedReqOutput");
 
 function readIsSchedulerPausedReqOutput(reader: Reader, field: string): IsSchedulerPausedReqOutput {
   try {
@@ -210,12 +201,10 @@ function readIsSchedulerPausedReqOutput(reader: Reader, field: string): IsSchedu
 }
 
 function readFieldsOfIsSchedulerPausedReqOutput(reader: Reader, count: number): IsSchedulerPausedReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const isPaused: boolean = count > 2 ? readBool(reader, "is_paused") : missingElement(reader, "is_paused");
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "IsSchedulerPausedReqOutput", rid, httpWorkerIpc, isPaused };
 }
 
@@ -224,7 +213,7 @@ export function decodeIsSchedulerPausedReqOutput(bytes: Uint8Array, maxDepth?: n
   return decodeWith(readIsSchedulerPausedReqOutput, bytes, "IsSchedulerPausedReqOutput", maxDepth);
 }
 
-const headOfFlushCacheReqInput = "\x93\xb2FlushCacheReqInput";
+const headOfFlushCacheReqInput = /* @__PURE__ */ prepareTag("\x93\xb2FlushCacheReqInput");
 
 function readFlushCacheReqInput(reader: Reader, field: string): FlushCacheReqInput {
   try {
@@ -235,11 +224,9 @@ function readFlushCacheReqInput(reader: Reader, field: string): FlushCacheReqInp
 }
 
 function readFieldsOfFlushCacheReqInput(reader: Reader, count: number): FlushCacheReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   if (count > 2) skipValues(reader, count - 2, "");
-  reader.depth--;
   return { $tag: "FlushCacheReqInput", rid, httpWorkerIpc };
 }
 
@@ -248,7 +235,7 @@ export function decodeFlushCacheReqInput(bytes: Uint8Array, maxDepth?: number): 
   return decodeWith(readFlushCacheReqInput, bytes, "FlushCacheReqInput", maxDepth);
 }
 
-const headOfFlushCacheReqOutput = "\x94\xb3FlushCacheReqOutput";
+const headOfFlushCacheReqOutput = /* @__PURE__ */ prepareTag("\x94\xb3FlushCacheReqOutput");
 
 function readFlushCacheReqOutput(reader: Reader, field: string): FlushCacheReqOutput {
   try {
@@ -259,12 +246,10 @@ function readFlushCacheReqOutput(reader: Reader, field: string): FlushCacheReqOu
 }
 
 function readFieldsOfFlushCacheReqOutput(reader: Reader, count: number): FlushCacheReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "FlushCacheReqOutput", rid, httpWorkerIpc, success };
 }
 
@@ -273,7 +258,7 @@ export function decodeFlushCacheReqOutput(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readFlushCacheReqOutput, bytes, "FlushCacheReqOutput", maxDepth);
 }
 
-const headOfInitWeightsUpdateGroupReqInput = "\x99\xbeInitWeightsUpdateGroupReqInput";
+const headOfInitWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareTag("\x99\xbeInitWeightsUpdateGroupReqInput");
 
 function readInitWeightsUpdateGroupReqInput(reader: Reader, field: string): InitWeightsUpdateGroupReqInput {
   try {
@@ -284,7 +269,6 @@ function readInitWeightsUpdateGroupReqInput(reader: Reader, field: string): Init
 }
 
 function readFieldsOfInitWeightsUpdateGroupReqInput(reader: Reader, count: number): InitWeightsUpdateGroupReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const masterAddress: string = count > 2 ? readRepeatedStr(reader, "master_address") : missingElement(reader, "master_address");
@@ -294,7 +278,6 @@ function readFieldsOfInitWeightsUpdateGroupReqInput(reader: Reader, count: numbe
   const groupName: string = count > 6 ? readRepeatedStr(reader, "group_name") : "weight_update_group";
   const backend: string = count > 7 ? readRepeatedStr(reader, "backend") : "nccl";
   if (count > 8) skipValues(reader, count - 8, "");
-  reader.depth--;
   return { $tag: "InitWeightsUpdateGroupReqInput", rid, httpWorkerIpc, masterAddress, masterPort, rankOffset, worldSize, groupName, backend };
 }
 
@@ -303,7 +286,7 @@ export function decodeInitWeightsUpdateGroupReqInput(bytes: Uint8Array, maxDepth
   return decodeWith(readInitWeightsUpdateGroupReqInput, bytes, "InitWeightsUpdateGroupReqInput", maxDepth);
 }
 
-const headOfInitWeightsUpdateGroupReqOutput = "\x95\xbfInitWeightsUpdateGroupReqOutput";
+const headOfInitWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareTag("\x95\xbfInitWeightsUpdateGroupReqOutput");
 
 function readInitWeightsUpdateGroupReqOutput(reader: Reader, field: string): InitWeightsUpdateGroupReqOutput {
   try {
@@ -314,13 +297,11 @@ function readInitWeightsUpdateGroupReqOutput(reader: Reader, field: string): Ini
 }
 
 function readFieldsOfInitWeightsUpdateGroupReqOutput(reader: Reader, count: number): InitWeightsUpdateGroupReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "InitWeightsUpdateGroupReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -329,7 +310,7 @@ export function decodeInitWeightsUpdateGroupReqOutput(bytes: Uint8Array, maxDept
   return decodeWith(readInitWeightsUpdateGroupReqOutput, bytes, "InitWeightsUpdateGroupReqOutput", maxDepth);
 }
 
-const headOfDestroyWeightsUpdateGroupReqInput = "\x94\xd9!DestroyWeightsUpdateGroupReqInput";
+const headOfDestroyWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareTag("\x94\xd9!DestroyWeightsUpdateGroupReqInput");
 
 function readDestroyWeightsUpdateGroupReqInput(reader: Reader, field: string): DestroyWeightsUpdateGroupReqInput {
   try {
@@ -340,12 +321,10 @@ function readDestroyWeightsUpdateGroupReqInput(reader: Reader, field: string): D
 }
 
 function readFieldsOfDestroyWeightsUpdateGroupReqInput(reader: Reader, count: number): DestroyWeightsUpdateGroupReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const groupName: string = count > 2 ? readRepeatedStr(reader, "group_name") : "weight_update_group";
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "DestroyWeightsUpdateGroupReqInput", rid, httpWorkerIpc, groupName };
 }
 
@@ -354,7 +333,7 @@ export function decodeDestroyWeightsUpdateGroupReqInput(bytes: Uint8Array, maxDe
   return decodeWith(readDestroyWeightsUpdateGroupReqInput, bytes, "DestroyWeightsUpdateGroupReqInput", maxDepth);
 }
 
-const headOfDestroyWeightsUpdateGroupReqOutput = "\x95\xd9\"DestroyWeightsUpdateGroupReqOutput";
+const headOfDestroyWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9\"DestroyWeightsUpdateGroupReqOutput");
 
 function readDestroyWeightsUpdateGroupReqOutput(reader: Reader, field: string): DestroyWeightsUpdateGroupReqOutput {
   try {
@@ -365,13 +344,11 @@ function readDestroyWeightsUpdateGroupReqOutput(reader: Reader, field: string): 
 }
 
 function readFieldsOfDestroyWeightsUpdateGroupReqOutput(reader: Reader, count: number): DestroyWeightsUpdateGroupReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "DestroyWeightsUpdateGroupReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -380,7 +357,7 @@ export function decodeDestroyWeightsUpdateGroupReqOutput(bytes: Uint8Array, maxD
   return decodeWith(readDestroyWeightsUpdateGroupReqOutput, bytes, "DestroyWeightsUpdateGroupReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromDistributedReqInput = "\x99\xd9$UpdateWeightsFromDistributedReqInput";
+const headOfUpdateWeightsFromDistributedReqInput = /* @__PURE__ */ prepareTag("\x99\xd9$UpdateWeightsFromDistributedReqInput");
 
 function readUpdateWeightsFromDistributedReqInput(reader: Reader, field: string): UpdateWeightsFromDistributedReqInput {
   try {
@@ -391,7 +368,6 @@ function readUpdateWeightsFromDistributedReqInput(reader: Reader, field: string)
 }
 
 function readFieldsOfUpdateWeightsFromDistributedReqInput(reader: Reader, count: number): UpdateWeightsFromDistributedReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const names: string[] = count > 2 ? readStrList(reader, "names") : missingElement(reader, "names");
@@ -401,7 +377,6 @@ function readFieldsOfUpdateWeightsFromDistributedReqInput(reader: Reader, count:
   const flushCache: boolean = count > 6 ? readBool(reader, "flush_cache") : true;
   const weightVersion: string | null = count > 7 ? (readNil(reader) ? null : readRepeatedStr(reader, "weight_version")) : missingElement(reader, "weight_version");
   if (count > 8) skipValues(reader, count - 8, "");
-  reader.depth--;
   return { $tag: "UpdateWeightsFromDistributedReqInput", rid, httpWorkerIpc, names, dtypeNames, shapes, groupName, flushCache, weightVersion };
 }
 
@@ -410,7 +385,7 @@ export function decodeUpdateWeightsFromDistributedReqInput(bytes: Uint8Array, ma
   return decodeWith(readUpdateWeightsFromDistributedReqInput, bytes, "UpdateWeightsFromDistributedReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromDistributedReqOutput = "\x95\xd9%UpdateWeightsFromDistributedReqOutput";
+const headOfUpdateWeightsFromDistributedReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9%UpdateWeightsFromDistributedReqOutput");
 
 function readUpdateWeightsFromDistributedReqOutput(reader: Reader, field: string): UpdateWeightsFromDistributedReqOutput {
   try {
@@ -421,13 +396,11 @@ function readUpdateWeightsFromDistributedReqOutput(reader: Reader, field: string
 }
 
 function readFieldsOfUpdateWeightsFromDistributedReqOutput(reader: Reader, count: number): UpdateWeightsFromDistributedReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "UpdateWeightsFromDistributedReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -436,7 +409,7 @@ export function decodeUpdateWeightsFromDistributedReqOutput(bytes: Uint8Array, m
   return decodeWith(readUpdateWeightsFromDistributedReqOutput, bytes, "UpdateWeightsFromDistributedReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromTensorReqInput = "\x97\xbfUpdateWeightsFromTensorReqInput";
+const headOfUpdateWeightsFromTensorReqInput = /* @__PURE__ */ prepareTag("\x97\xbfUpdateWeightsFromTensorReqInput");
 
 function readUpdateWeightsFromTensorReqInput(reader: Reader, field: string): UpdateWeightsFromTensorReqInput {
   try {
@@ -447,7 +420,6 @@ function readUpdateWeightsFromTensorReqInput(reader: Reader, field: string): Upd
 }
 
 function readFieldsOfUpdateWeightsFromTensorReqInput(reader: Reader, count: number): UpdateWeightsFromTensorReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const serializedNamedTensors: Uint8Array[] = count > 2 ? readBinList(reader, "serialized_named_tensors") : missingElement(reader, "serialized_named_tensors");
@@ -455,7 +427,6 @@ function readFieldsOfUpdateWeightsFromTensorReqInput(reader: Reader, count: numb
   const flushCache: boolean = count > 4 ? readBool(reader, "flush_cache") : missingElement(reader, "flush_cache");
   const weightVersion: string | null = count > 5 ? (readNil(reader) ? null : readRepeatedStr(reader, "weight_version")) : null;
   if (count > 6) skipValues(reader, count - 6, "");
-  reader.depth--;
   return { $tag: "UpdateWeightsFromTensorReqInput", rid, httpWorkerIpc, serializedNamedTensors, loadFormat, flushCache, weightVersion };
 }
 
@@ -464,7 +435,7 @@ export function decodeUpdateWeightsFromTensorReqInput(bytes: Uint8Array, maxDept
   return decodeWith(readUpdateWeightsFromTensorReqInput, bytes, "UpdateWeightsFromTensorReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromTensorReqOutput = "\x95\xd9 UpdateWeightsFromTensorReqOutput";
+const headOfUpdateWeightsFromTensorReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9 UpdateWeightsFromTensorReqOutput");
 
 function readUpdateWeightsFromTensorReqOutput(reader: Reader, field: string): UpdateWeightsFromTensorReqOutput {
   try {
@@ -475,13 +446,11 @@ function readUpdateWeightsFromTensorReqOutput(reader: Reader, field: string): Up
 }
 
 function readFieldsOfUpdateWeightsFromTensorReqOutput(reader: Reader, count: number): UpdateWeightsFromTensorReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "UpdateWeightsFromTensorReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -490,7 +459,7 @@ export function decodeUpdateWeightsFromTensorReqOutput(bytes: Uint8Array, maxDep
   return decodeWith(readUpdateWeightsFromTensorReqOutput, bytes, "UpdateWeightsFromTensorReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromMooncakeReqInput = "\x96\xd9!UpdateWeightsFromMooncakeReqInput";
+const headOfUpdateWeightsFromMooncakeReqInput = /* @__PURE__ */ prepareTag("\x96\xd9!UpdateWeightsFromMooncakeReqInput");
 
 function readUpdateWeightsFromMooncakeReqInput(reader: Reader, field: string): UpdateWeightsFromMooncakeReqInput {
   try {
@@ -501,14 +470,12 @@ function readUpdateWeightsFromMooncakeReqInput(reader: Reader, field: string): U
 }
 
 function readFieldsOfUpdateWeightsFromMooncakeReqInput(reader: Reader, count: number): UpdateWeightsFromMooncakeReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const version: number = count > 2 ? readInt64(reader, "version") : missingElement(reader, "version");
   const flushCache: boolean = count > 3 ? readBool(reader, "flush_cache") : missingElement(reader, "flush_cache");
   const weightVersion: string | null = count > 4 ? (readNil(reader) ? null : readRepeatedStr(reader, "weight_version")) : missingElement(reader, "weight_version");
   if (count > 5) skipValues(reader, count - 5, "");
-  reader.depth--;
   return { $tag: "UpdateWeightsFromMooncakeReqInput", rid, httpWorkerIpc, version, flushCache, weightVersion };
 }
 
@@ -517,7 +484,7 @@ export function decodeUpdateWeightsFromMooncakeReqInput(bytes: Uint8Array, maxDe
   return decodeWith(readUpdateWeightsFromMooncakeReqInput, bytes, "UpdateWeightsFromMooncakeReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromMooncakeReqOutput = "\x95\xd9\"UpdateWeightsFromMooncakeReqOutput";
+const headOfUpdateWeightsFromMooncakeReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9\"UpdateWeightsFromMooncakeReqOutput");
 
 function readUpdateWeightsFromMooncakeReqOutput(reader: Reader, field: string): UpdateWeightsFromMooncakeReqOutput {
   try {
@@ -528,13 +495,11 @@ function readUpdateWeightsFromMooncakeReqOutput(reader: Reader, field: string): 
 }
 
 function readFieldsOfUpdateWeightsFromMooncakeReqOutput(reader: Reader, count: number): UpdateWeightsFromMooncakeReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "UpdateWeightsFromMooncakeReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -543,7 +508,7 @@ export function decodeUpdateWeightsFromMooncakeReqOutput(bytes: Uint8Array, maxD
   return decodeWith(readUpdateWeightsFromMooncakeReqOutput, bytes, "UpdateWeightsFromMooncakeReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightFromDiskReqInput = "\x97\xbcUpdateWeightFromDiskReqInput";
+const headOfUpdateWeightFromDiskReqInput = /* @__PURE__ */ prepareTag("\x97\xbcUpdateWeightFromDiskReqInput");
 
 function readUpdateWeightFromDiskReqInput(reader: Reader, field: string): UpdateWeightFromDiskReqInput {
   try {
@@ -554,7 +519,6 @@ function readUpdateWeightFromDiskReqInput(reader: Reader, field: string): Update
 }
 
 function readFieldsOfUpdateWeightFromDiskReqInput(reader: Reader, count: number): UpdateWeightFromDiskReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const modelPath: string = count > 2 ? readRepeatedStr(reader, "model_path") : missingElement(reader, "model_path");
@@ -562,7 +526,6 @@ function readFieldsOfUpdateWeightFromDiskReqInput(reader: Reader, count: number)
   const weightVersion: string | null = count > 4 ? (readNil(reader) ? null : readRepeatedStr(reader, "weight_version")) : null;
   const flushCache: boolean = count > 5 ? readBool(reader, "flush_cache") : true;
   if (count > 6) skipValues(reader, count - 6, "");
-  reader.depth--;
   return { $tag: "UpdateWeightFromDiskReqInput", rid, httpWorkerIpc, modelPath, loadFormat, weightVersion, flushCache };
 }
 
@@ -571,7 +534,7 @@ export function decodeUpdateWeightFromDiskReqInput(bytes: Uint8Array, maxDepth?:
   return decodeWith(readUpdateWeightFromDiskReqInput, bytes, "UpdateWeightFromDiskReqInput", maxDepth);
 }
 
-const headOfUpdateWeightFromDiskReqOutput = "\x96\xbdUpdateWeightFromDiskReqOutput";
+const headOfUpdateWeightFromDiskReqOutput = /* @__PURE__ */ prepareTag("\x96\xbdUpdateWeightFromDiskReqOutput");
 
 function readUpdateWeightFromDiskReqOutput(reader: Reader, field: string): UpdateWeightFromDiskReqOutput {
   try {
@@ -582,14 +545,12 @@ function readUpdateWeightFromDiskReqOutput(reader: Reader, field: string): Updat
 }
 
 function readFieldsOfUpdateWeightFromDiskReqOutput(reader: Reader, count: number): UpdateWeightFromDiskReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   const numPausedRequests: number | null = count > 4 ? (readNil(reader) ? null : readInt64(reader, "num_paused_requests")) : 0;
   if (count > 5) skipValues(reader, count - 5, "");
-  reader.depth--;
   return { $tag: "UpdateWeightFromDiskReqOutput", rid, httpWorkerIpc, success, message, numPausedRequests };
 }
 
@@ -598,7 +559,7 @@ export function decodeUpdateWeightFromDiskReqOutput(bytes: Uint8Array, maxDepth?
   return decodeWith(readUpdateWeightFromDiskReqOutput, bytes, "UpdateWeightFromDiskReqOutput", maxDepth);
 }
 
-const headOfRebalanceExpertsReqInput = "\x93\xb8RebalanceExpertsReqInput";
+const headOfRebalanceExpertsReqInput = /* @__PURE__ */ prepareTag("\x93\xb8RebalanceExpertsReqInput");
 
 function readRebalanceExpertsReqInput(reader: Reader, field: string): RebalanceExpertsReqInput {
   try {
@@ -609,11 +570,9 @@ function readRebalanceExpertsReqInput(reader: Reader, field: string): RebalanceE
 }
 
 function readFieldsOfRebalanceExpertsReqInput(reader: Reader, count: number): RebalanceExpertsReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   if (count > 2) skipValues(reader, count - 2, "");
-  reader.depth--;
   return { $tag: "RebalanceExpertsReqInput", rid, httpWorkerIpc };
 }
 
@@ -622,7 +581,7 @@ export function decodeRebalanceExpertsReqInput(bytes: Uint8Array, maxDepth?: num
   return decodeWith(readRebalanceExpertsReqInput, bytes, "RebalanceExpertsReqInput", maxDepth);
 }
 
-const headOfRebalanceExpertsReqOutput = "\x95\xb9RebalanceExpertsReqOutput";
+const headOfRebalanceExpertsReqOutput = /* @__PURE__ */ prepareTag("\x95\xb9RebalanceExpertsReqOutput");
 
 function readRebalanceExpertsReqOutput(reader: Reader, field: string): RebalanceExpertsReqOutput {
   try {
@@ -633,13 +592,11 @@ function readRebalanceExpertsReqOutput(reader: Reader, field: string): Rebalance
 }
 
 function readFieldsOfRebalanceExpertsReqOutput(reader: Reader, count: number): RebalanceExpertsReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "RebalanceExpertsReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -648,7 +605,7 @@ export function decodeRebalanceExpertsReqOutput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readRebalanceExpertsReqOutput, bytes, "RebalanceExpertsReqOutput", maxDepth);
 }
 
-const headOfReleaseMemoryOccupationReqInput = "\x94\xbfReleaseMemoryOccupationReqInput";
+const headOfReleaseMemoryOccupationReqInput = /* @__PURE__ */ prepareTag("\x94\xbfReleaseMemoryOccupationReqInput");
 
 function readReleaseMemoryOccupationReqInput(reader: Reader, field: string): ReleaseMemoryOccupationReqInput {
   try {
@@ -659,12 +616,10 @@ function readReleaseMemoryOccupationReqInput(reader: Reader, field: string): Rel
 }
 
 function readFieldsOfReleaseMemoryOccupationReqInput(reader: Reader, count: number): ReleaseMemoryOccupationReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const tags: string[] | null = count > 2 ? (readNil(reader) ? null : readStrList(reader, "tags")) : null;
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "ReleaseMemoryOccupationReqInput", rid, httpWorkerIpc, tags };
 }
 
@@ -673,7 +628,7 @@ export function decodeReleaseMemoryOccupationReqInput(bytes: Uint8Array, maxDept
   return decodeWith(readReleaseMemoryOccupationReqInput, bytes, "ReleaseMemoryOccupationReqInput", maxDepth);
 }
 
-const headOfReleaseMemoryOccupationReqOutput = "\x95\xd9 ReleaseMemoryOccupationReqOutput";
+const headOfReleaseMemoryOccupationReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9 ReleaseMemoryOccupationReqOutput");
 
 function readReleaseMemoryOccupationReqOutput(reader: Reader, field: string): ReleaseMemoryOccupationReqOutput {
   try {
@@ -684,13 +639,11 @@ function readReleaseMemoryOccupationReqOutput(reader: Reader, field: string): Re
 }
 
 function readFieldsOfReleaseMemoryOccupationReqOutput(reader: Reader, count: number): ReleaseMemoryOccupationReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : true;
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : "";
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "ReleaseMemoryOccupationReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -699,7 +652,7 @@ export function decodeReleaseMemoryOccupationReqOutput(bytes: Uint8Array, maxDep
   return decodeWith(readReleaseMemoryOccupationReqOutput, bytes, "ReleaseMemoryOccupationReqOutput", maxDepth);
 }
 
-const headOfResumeMemoryOccupationReqInput = "\x94\xbeResumeMemoryOccupationReqInput";
+const headOfResumeMemoryOccupationReqInput = /* @__PURE__ */ prepareTag("\x94\xbeResumeMemoryOccupationReqInput");
 
 function readResumeMemoryOccupationReqInput(reader: Reader, field: string): ResumeMemoryOccupationReqInput {
   try {
@@ -710,12 +663,10 @@ function readResumeMemoryOccupationReqInput(reader: Reader, field: string): Resu
 }
 
 function readFieldsOfResumeMemoryOccupationReqInput(reader: Reader, count: number): ResumeMemoryOccupationReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const tags: string[] | null = count > 2 ? (readNil(reader) ? null : readStrList(reader, "tags")) : null;
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "ResumeMemoryOccupationReqInput", rid, httpWorkerIpc, tags };
 }
 
@@ -724,7 +675,7 @@ export function decodeResumeMemoryOccupationReqInput(bytes: Uint8Array, maxDepth
   return decodeWith(readResumeMemoryOccupationReqInput, bytes, "ResumeMemoryOccupationReqInput", maxDepth);
 }
 
-const headOfResumeMemoryOccupationReqOutput = "\x95\xbfResumeMemoryOccupationReqOutput";
+const headOfResumeMemoryOccupationReqOutput = /* @__PURE__ */ prepareTag("\x95\xbfResumeMemoryOccupationReqOutput");
 
 function readResumeMemoryOccupationReqOutput(reader: Reader, field: string): ResumeMemoryOccupationReqOutput {
   try {
@@ -735,13 +686,11 @@ function readResumeMemoryOccupationReqOutput(reader: Reader, field: string): Res
 }
 
 function readFieldsOfResumeMemoryOccupationReqOutput(reader: Reader, count: number): ResumeMemoryOccupationReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : true;
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : "";
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "ResumeMemoryOccupationReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -750,7 +699,7 @@ export function decodeResumeMemoryOccupationReqOutput(bytes: Uint8Array, maxDept
   return decodeWith(readResumeMemoryOccupationReqOutput, bytes, "ResumeMemoryOccupationReqOutput", maxDepth);
 }
 
-const headOfIsSleepingReqInput = "\x93\xb2IsSleepingReqInput";
+const headOfIsSleepingReqInput = /* @__PURE__ */ prepareTag("\x93\xb2IsSleepingReqInput");
 
 function readIsSleepingReqInput(reader: Reader, field: string): IsSleepingReqInput {
   try {
@@ -761,11 +710,9 @@ function readIsSleepingReqInput(reader: Reader, field: string): IsSleepingReqInp
 }
 
 function readFieldsOfIsSleepingReqInput(reader: Reader, count: number): IsSleepingReqInput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   if (count > 2) skipValues(reader, count - 2, "");
-  reader.depth--;
   return { $tag: "IsSleepingReqInput", rid, httpWorkerIpc };
 }
 
@@ -774,7 +721,7 @@ export function decodeIsSleepingReqInput(bytes: Uint8Array, maxDepth?: number): 
   return decodeWith(readIsSleepingReqInput, bytes, "IsSleepingReqInput", maxDepth);
 }
 
-const headOfIsSleepingReqOutput = "\x94\xb3IsSleepingReqOutput";
+const headOfIsSleepingReqOutput = /* @__PURE__ */ prepareTag("\x94\xb3IsSleepingReqOutput");
 
 function readIsSleepingReqOutput(reader: Reader, field: string): IsSleepingReqOutput {
   try {
@@ -785,12 +732,10 @@ function readIsSleepingReqOutput(reader: Reader, field: string): IsSleepingReqOu
 }
 
 function readFieldsOfIsSleepingReqOutput(reader: Reader, count: number): IsSleepingReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const isSleeping: boolean = count > 2 ? readBool(reader, "is_sleeping") : missingElement(reader, "is_sleeping");
   if (count > 3) skipValues(reader, count - 3, "");
-  reader.depth--;
   return { $tag: "IsSleepingReqOutput", rid, httpWorkerIpc, isSleeping };
 }
 
@@ -799,7 +744,7 @@ export function decodeIsSleepingReqOutput(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readIsSleepingReqOutput, bytes, "IsSleepingReqOutput", maxDepth);
 }
 
-const headOfGetInternalStateReq = "\x93\xb3GetInternalStateReq";
+const headOfGetInternalStateReq = /* @__PURE__ */ prepareTag("\x93\xb3GetInternalStateReq");
 
 function readGetInternalStateReq(reader: Reader, field: string): GetInternalStateReq {
   try {
@@ -810,11 +755,9 @@ function readGetInternalStateReq(reader: Reader, field: string): GetInternalStat
 }
 
 function readFieldsOfGetInternalStateReq(reader: Reader, count: number): GetInternalStateReq {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   if (count > 2) skipValues(reader, count - 2, "");
-  reader.depth--;
   return { $tag: "GetInternalStateReq", rid, httpWorkerIpc };
 }
 
@@ -823,7 +766,7 @@ export function decodeGetInternalStateReq(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readGetInternalStateReq, bytes, "GetInternalStateReq", maxDepth);
 }
 
-const headOfGetInternalStateReqOutput = "\x94\xb9GetInternalStateReqOutput";
+const headOfGetInternalStateReqOutput = /* @__PURE__ */ prepareTag("\x94\xb9GetInternalStateReqOutput");
 
 function readGetInternalStateReqOutput(reader: Reader, field: string): GetInternalStateReqOutput {
   try {
@@ -848,7 +791,7 @@ export function decodeGetInternalStateReqOutput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readGetInternalStateReqOutput, bytes, "GetInternalStateReqOutput", maxDepth);
 }
 
-const headOfSetInternalStateReq = "\x94\xb3SetInternalStateReq";
+const headOfSetInternalStateReq = /* @__PURE__ */ prepareTag("\x94\xb3SetInternalStateReq");
 
 function readSetInternalStateReq(reader: Reader, field: string): SetInternalStateReq {
   try {
@@ -873,7 +816,7 @@ export function decodeSetInternalStateReq(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readSetInternalStateReq, bytes, "SetInternalStateReq", maxDepth);
 }
 
-const headOfSetInternalStateReqOutput = "\x95\xb9SetInternalStateReqOutput";
+const headOfSetInternalStateReqOutput = /* @__PURE__ */ prepareTag("\x95\xb9SetInternalStateReqOutput");
 
 function readSetInternalStateReqOutput(reader: Reader, field: string): SetInternalStateReqOutput {
   try {
@@ -899,7 +842,7 @@ export function decodeSetInternalStateReqOutput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readSetInternalStateReqOutput, bytes, "SetInternalStateReqOutput", maxDepth);
 }
 
-const headOfProfileReq = "\x9c\xaaProfileReq";
+const headOfProfileReq = /* @__PURE__ */ prepareTag("\x9c\xaaProfileReq");
 
 function readProfileReq(reader: Reader, field: string): ProfileReq {
   try {
@@ -910,7 +853,6 @@ function readProfileReq(reader: Reader, field: string): ProfileReq {
 }
 
 function readFieldsOfProfileReq(reader: Reader, count: number): ProfileReq {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const kind: 1 | 2 = count > 2 ? read1Or2(reader, "kind") : missingElement(reader, "kind");
@@ -923,7 +865,6 @@ function readFieldsOfProfileReq(reader: Reader, count: number): ProfileReq {
   const recordShapes: boolean | null = count > 9 ? (readNil(reader) ? null : readBool(reader, "record_shapes")) : null;
   const profileId: string | null = count > 10 ? (readNil(reader) ? null : readRepeatedStr(reader, "profile_id")) : null;
   if (count > 11) skipValues(reader, count - 11, "");
-  reader.depth--;
   return { $tag: "ProfileReq", rid, httpWorkerIpc, kind, outputDir, startStep, numSteps, activities, profileByStage, withStack, recordShapes, profileId };
 }
 
@@ -932,7 +873,7 @@ export function decodeProfileReq(bytes: Uint8Array, maxDepth?: number): ProfileR
   return decodeWith(readProfileReq, bytes, "ProfileReq", maxDepth);
 }
 
-const headOfProfileReqOutput = "\x95\xb0ProfileReqOutput";
+const headOfProfileReqOutput = /* @__PURE__ */ prepareTag("\x95\xb0ProfileReqOutput");
 
 function readProfileReqOutput(reader: Reader, field: string): ProfileReqOutput {
   try {
@@ -943,13 +884,11 @@ function readProfileReqOutput(reader: Reader, field: string): ProfileReqOutput {
 }
 
 function readFieldsOfProfileReqOutput(reader: Reader, count: number): ProfileReqOutput {
-  enterReader(reader);
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const success: boolean = count > 2 ? readBool(reader, "success") : missingElement(reader, "success");
   const message: string = count > 3 ? readRepeatedStr(reader, "message") : missingElement(reader, "message");
   if (count > 4) skipValues(reader, count - 4, "");
-  reader.depth--;
   return { $tag: "ProfileReqOutput", rid, httpWorkerIpc, success, message };
 }
 
@@ -967,7 +906,6 @@ function readReadyMessage(reader: Reader, field: string): ReadyMessage {
 }
 
 function readFieldsOfReadyMessage(reader: Reader, count: number): ReadyMessage {
-  enterReader(reader);
   let status: string | null = null;
   let local: boolean | null = null;
   let headless: boolean | null = null;
@@ -990,7 +928,6 @@ function readFieldsOfReadyMessage(reader: Reader, count: number): ReadyMessage {
         skipValues(reader, 1, "");
     }
   }
-  reader.depth--;
   return { status, local, headless, parallelConfigHash };
 }
 
@@ -1008,7 +945,6 @@ function readHandshakeAddresses(reader: Reader, field: string): HandshakeAddress
 }
 
 function readFieldsOfHandshakeAddresses(reader: Reader, count: number): HandshakeAddresses {
-  enterReader(reader);
   let inputs: string[] = [];
   let outputs: string[] = [];
   let coordinatorInput: string | null = null;
@@ -1035,7 +971,6 @@ function readFieldsOfHandshakeAddresses(reader: Reader, count: number): Handshak
         skipValues(reader, 1, "");
     }
   }
-  reader.depth--;
   return { inputs, outputs, coordinatorInput, coordinatorOutput, frontendStatsPublishAddress };
 }
 

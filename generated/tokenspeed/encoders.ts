@@ -4,13 +4,13 @@
 
 import {
   type Writer,
-  checkEmpty,
   checkObject,
+  checkProperties,
   encodeWith,
   enterWriter,
   invalidValue,
   missingField,
-  unknownField,
+  prepareHead,
   unknownUnionTag,
   within,
   writeAny,
@@ -19,6 +19,7 @@ import {
   writeBool,
   writeDict,
   writeFloat64,
+  writeHead,
   writeInt64,
   writeInt64List,
   writeMap,
@@ -70,30 +71,15 @@ import type {
   UpdateWeightsFromTensorReqInputInit,
   UpdateWeightsFromTensorReqOutputInit,
 } from "./types.ts";
-const headOfPauseSchedulerReqInput = "\x94\xb6PauseSchedulerReqInput";
-const propertiesOfPauseSchedulerReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "mode"];
+const headOfPauseSchedulerReqInput = /* @__PURE__ */ prepareHead("\x94\xb6PauseSchedulerReqInput");
+const propertiesOfPauseSchedulerReqInput: readonly string[] = ["rid", "httpWorkerIpc", "mode", "$tag"];
 
 function writePauseSchedulerReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "mode":
-          break;
-        default:
-          throw unknownField(property, propertiesOfPauseSchedulerReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfPauseSchedulerReqInput);
+    checkProperties(init, propertiesOfPauseSchedulerReqInput);
     const { $tag, rid, httpWorkerIpc, mode } = init as PauseSchedulerReqInputInit;
     if ($tag !== undefined && $tag !== "PauseSchedulerReqInput") throw invalidValue("$tag", "\"PauseSchedulerReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfPauseSchedulerReqInput);
+    writeHead(writer, headOfPauseSchedulerReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -115,7 +101,6 @@ function writePauseSchedulerReqInput(writer: Writer, init: unknown, field: strin
           throw invalidValue("mode", "\"abort\" or \"wait\" or \"keep\"", mode);
       }
     }
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -126,31 +111,15 @@ export function encodePauseSchedulerReqInput(init: PauseSchedulerReqInputInit, m
   return encodeWith(writePauseSchedulerReqInput, init, "PauseSchedulerReqInput", maxDepth);
 }
 
-const headOfPauseSchedulerReqOutput = "\x95\xb7PauseSchedulerReqOutput";
-const propertiesOfPauseSchedulerReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfPauseSchedulerReqOutput = /* @__PURE__ */ prepareHead("\x95\xb7PauseSchedulerReqOutput");
+const propertiesOfPauseSchedulerReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writePauseSchedulerReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfPauseSchedulerReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfPauseSchedulerReqOutput);
+    checkProperties(init, propertiesOfPauseSchedulerReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as PauseSchedulerReqOutputInit;
     if ($tag !== undefined && $tag !== "PauseSchedulerReqOutput") throw invalidValue("$tag", "\"PauseSchedulerReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfPauseSchedulerReqOutput);
+    writeHead(writer, headOfPauseSchedulerReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -159,7 +128,6 @@ function writePauseSchedulerReqOutput(writer: Writer, init: unknown, field: stri
     writeBool(writer, success, "success");
     if (message === undefined) writeRaw(writer, "\xa0");
     else writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -170,34 +138,19 @@ export function encodePauseSchedulerReqOutput(init: PauseSchedulerReqOutputInit,
   return encodeWith(writePauseSchedulerReqOutput, init, "PauseSchedulerReqOutput", maxDepth);
 }
 
-const headOfResumeSchedulerReqInput = "\x93\xb7ResumeSchedulerReqInput";
-const propertiesOfResumeSchedulerReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc"];
+const headOfResumeSchedulerReqInput = /* @__PURE__ */ prepareHead("\x93\xb7ResumeSchedulerReqInput");
+const propertiesOfResumeSchedulerReqInput: readonly string[] = ["rid", "httpWorkerIpc", "$tag"];
 
 function writeResumeSchedulerReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-          break;
-        default:
-          throw unknownField(property, propertiesOfResumeSchedulerReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfResumeSchedulerReqInput);
+    checkProperties(init, propertiesOfResumeSchedulerReqInput);
     const { $tag, rid, httpWorkerIpc } = init as ResumeSchedulerReqInputInit;
     if ($tag !== undefined && $tag !== "ResumeSchedulerReqInput") throw invalidValue("$tag", "\"ResumeSchedulerReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfResumeSchedulerReqInput);
+    writeHead(writer, headOfResumeSchedulerReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -208,31 +161,15 @@ export function encodeResumeSchedulerReqInput(init: ResumeSchedulerReqInputInit,
   return encodeWith(writeResumeSchedulerReqInput, init, "ResumeSchedulerReqInput", maxDepth);
 }
 
-const headOfResumeSchedulerReqOutput = "\x95\xb8ResumeSchedulerReqOutput";
-const propertiesOfResumeSchedulerReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfResumeSchedulerReqOutput = /* @__PURE__ */ prepareHead("\x95\xb8ResumeSchedulerReqOutput");
+const propertiesOfResumeSchedulerReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeResumeSchedulerReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfResumeSchedulerReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfResumeSchedulerReqOutput);
+    checkProperties(init, propertiesOfResumeSchedulerReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as ResumeSchedulerReqOutputInit;
     if ($tag !== undefined && $tag !== "ResumeSchedulerReqOutput") throw invalidValue("$tag", "\"ResumeSchedulerReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfResumeSchedulerReqOutput);
+    writeHead(writer, headOfResumeSchedulerReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -241,7 +178,6 @@ function writeResumeSchedulerReqOutput(writer: Writer, init: unknown, field: str
     writeBool(writer, success, "success");
     if (message === undefined) writeRaw(writer, "\xa0");
     else writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -252,34 +188,19 @@ export function encodeResumeSchedulerReqOutput(init: ResumeSchedulerReqOutputIni
   return encodeWith(writeResumeSchedulerReqOutput, init, "ResumeSchedulerReqOutput", maxDepth);
 }
 
-const headOfIsSchedulerPausedReqInput = "\x93\xb9IsSchedulerPausedReqInput";
-const propertiesOfIsSchedulerPausedReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc"];
+const headOfIsSchedulerPausedReqInput = /* @__PURE__ */ prepareHead("\x93\xb9IsSchedulerPausedReqInput");
+const propertiesOfIsSchedulerPausedReqInput: readonly string[] = ["rid", "httpWorkerIpc", "$tag"];
 
 function writeIsSchedulerPausedReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-          break;
-        default:
-          throw unknownField(property, propertiesOfIsSchedulerPausedReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfIsSchedulerPausedReqInput);
+    checkProperties(init, propertiesOfIsSchedulerPausedReqInput);
     const { $tag, rid, httpWorkerIpc } = init as IsSchedulerPausedReqInputInit;
     if ($tag !== undefined && $tag !== "IsSchedulerPausedReqInput") throw invalidValue("$tag", "\"IsSchedulerPausedReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfIsSchedulerPausedReqInput);
+    writeHead(writer, headOfIsSchedulerPausedReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -290,37 +211,21 @@ export function encodeIsSchedulerPausedReqInput(init: IsSchedulerPausedReqInputI
   return encodeWith(writeIsSchedulerPausedReqInput, init, "IsSchedulerPausedReqInput", maxDepth);
 }
 
-const headOfIsSchedulerPausedReqOutput = "\x94\xbaIsSchedulerPausedReqOutput";
-const propertiesOfIsSchedulerPausedReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "isPaused"];
+const headOfIsSchedulerPausedReqOutput = /* @__PURE__ */ prepareHead("\x94\xbaIsSchedulerPausedReqOutput");
+const propertiesOfIsSchedulerPausedReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "isPaused", "$tag"];
 
 function writeIsSchedulerPausedReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "isPaused":
-          break;
-        default:
-          throw unknownField(property, propertiesOfIsSchedulerPausedReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfIsSchedulerPausedReqOutput);
+    checkProperties(init, propertiesOfIsSchedulerPausedReqOutput);
     const { $tag, rid, httpWorkerIpc, isPaused } = init as IsSchedulerPausedReqOutputInit;
     if ($tag !== undefined && $tag !== "IsSchedulerPausedReqOutput") throw invalidValue("$tag", "\"IsSchedulerPausedReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfIsSchedulerPausedReqOutput);
+    writeHead(writer, headOfIsSchedulerPausedReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
     if (isPaused === undefined) throw missingField("is_paused");
     writeBool(writer, isPaused, "is_paused");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -331,34 +236,19 @@ export function encodeIsSchedulerPausedReqOutput(init: IsSchedulerPausedReqOutpu
   return encodeWith(writeIsSchedulerPausedReqOutput, init, "IsSchedulerPausedReqOutput", maxDepth);
 }
 
-const headOfFlushCacheReqInput = "\x93\xb2FlushCacheReqInput";
-const propertiesOfFlushCacheReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc"];
+const headOfFlushCacheReqInput = /* @__PURE__ */ prepareHead("\x93\xb2FlushCacheReqInput");
+const propertiesOfFlushCacheReqInput: readonly string[] = ["rid", "httpWorkerIpc", "$tag"];
 
 function writeFlushCacheReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-          break;
-        default:
-          throw unknownField(property, propertiesOfFlushCacheReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfFlushCacheReqInput);
+    checkProperties(init, propertiesOfFlushCacheReqInput);
     const { $tag, rid, httpWorkerIpc } = init as FlushCacheReqInputInit;
     if ($tag !== undefined && $tag !== "FlushCacheReqInput") throw invalidValue("$tag", "\"FlushCacheReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfFlushCacheReqInput);
+    writeHead(writer, headOfFlushCacheReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -369,37 +259,21 @@ export function encodeFlushCacheReqInput(init: FlushCacheReqInputInit, maxDepth?
   return encodeWith(writeFlushCacheReqInput, init, "FlushCacheReqInput", maxDepth);
 }
 
-const headOfFlushCacheReqOutput = "\x94\xb3FlushCacheReqOutput";
-const propertiesOfFlushCacheReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success"];
+const headOfFlushCacheReqOutput = /* @__PURE__ */ prepareHead("\x94\xb3FlushCacheReqOutput");
+const propertiesOfFlushCacheReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "$tag"];
 
 function writeFlushCacheReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-          break;
-        default:
-          throw unknownField(property, propertiesOfFlushCacheReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfFlushCacheReqOutput);
+    checkProperties(init, propertiesOfFlushCacheReqOutput);
     const { $tag, rid, httpWorkerIpc, success } = init as FlushCacheReqOutputInit;
     if ($tag !== undefined && $tag !== "FlushCacheReqOutput") throw invalidValue("$tag", "\"FlushCacheReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfFlushCacheReqOutput);
+    writeHead(writer, headOfFlushCacheReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
     if (success === undefined) throw missingField("success");
     writeBool(writer, success, "success");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -410,35 +284,15 @@ export function encodeFlushCacheReqOutput(init: FlushCacheReqOutputInit, maxDept
   return encodeWith(writeFlushCacheReqOutput, init, "FlushCacheReqOutput", maxDepth);
 }
 
-const headOfInitWeightsUpdateGroupReqInput = "\x99\xbeInitWeightsUpdateGroupReqInput";
-const propertiesOfInitWeightsUpdateGroupReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "masterAddress", "masterPort", "rankOffset", "worldSize", "groupName", "backend"];
+const headOfInitWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareHead("\x99\xbeInitWeightsUpdateGroupReqInput");
+const propertiesOfInitWeightsUpdateGroupReqInput: readonly string[] = ["rid", "httpWorkerIpc", "masterAddress", "masterPort", "rankOffset", "worldSize", "groupName", "backend", "$tag"];
 
 function writeInitWeightsUpdateGroupReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "masterAddress":
-        case "masterPort":
-        case "rankOffset":
-        case "worldSize":
-        case "groupName":
-        case "backend":
-          break;
-        default:
-          throw unknownField(property, propertiesOfInitWeightsUpdateGroupReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfInitWeightsUpdateGroupReqInput);
+    checkProperties(init, propertiesOfInitWeightsUpdateGroupReqInput);
     const { $tag, rid, httpWorkerIpc, masterAddress, masterPort, rankOffset, worldSize, groupName, backend } = init as InitWeightsUpdateGroupReqInputInit;
     if ($tag !== undefined && $tag !== "InitWeightsUpdateGroupReqInput") throw invalidValue("$tag", "\"InitWeightsUpdateGroupReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfInitWeightsUpdateGroupReqInput);
+    writeHead(writer, headOfInitWeightsUpdateGroupReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -455,7 +309,6 @@ function writeInitWeightsUpdateGroupReqInput(writer: Writer, init: unknown, fiel
     else writeStr(writer, groupName, "group_name");
     if (backend === undefined) writeRaw(writer, "\xa4nccl");
     else writeStr(writer, backend, "backend");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -466,31 +319,15 @@ export function encodeInitWeightsUpdateGroupReqInput(init: InitWeightsUpdateGrou
   return encodeWith(writeInitWeightsUpdateGroupReqInput, init, "InitWeightsUpdateGroupReqInput", maxDepth);
 }
 
-const headOfInitWeightsUpdateGroupReqOutput = "\x95\xbfInitWeightsUpdateGroupReqOutput";
-const propertiesOfInitWeightsUpdateGroupReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfInitWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareHead("\x95\xbfInitWeightsUpdateGroupReqOutput");
+const propertiesOfInitWeightsUpdateGroupReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeInitWeightsUpdateGroupReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfInitWeightsUpdateGroupReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfInitWeightsUpdateGroupReqOutput);
+    checkProperties(init, propertiesOfInitWeightsUpdateGroupReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as InitWeightsUpdateGroupReqOutputInit;
     if ($tag !== undefined && $tag !== "InitWeightsUpdateGroupReqOutput") throw invalidValue("$tag", "\"InitWeightsUpdateGroupReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfInitWeightsUpdateGroupReqOutput);
+    writeHead(writer, headOfInitWeightsUpdateGroupReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -499,7 +336,6 @@ function writeInitWeightsUpdateGroupReqOutput(writer: Writer, init: unknown, fie
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -510,37 +346,21 @@ export function encodeInitWeightsUpdateGroupReqOutput(init: InitWeightsUpdateGro
   return encodeWith(writeInitWeightsUpdateGroupReqOutput, init, "InitWeightsUpdateGroupReqOutput", maxDepth);
 }
 
-const headOfDestroyWeightsUpdateGroupReqInput = "\x94\xd9!DestroyWeightsUpdateGroupReqInput";
-const propertiesOfDestroyWeightsUpdateGroupReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "groupName"];
+const headOfDestroyWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareHead("\x94\xd9!DestroyWeightsUpdateGroupReqInput");
+const propertiesOfDestroyWeightsUpdateGroupReqInput: readonly string[] = ["rid", "httpWorkerIpc", "groupName", "$tag"];
 
 function writeDestroyWeightsUpdateGroupReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "groupName":
-          break;
-        default:
-          throw unknownField(property, propertiesOfDestroyWeightsUpdateGroupReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfDestroyWeightsUpdateGroupReqInput);
+    checkProperties(init, propertiesOfDestroyWeightsUpdateGroupReqInput);
     const { $tag, rid, httpWorkerIpc, groupName } = init as DestroyWeightsUpdateGroupReqInputInit;
     if ($tag !== undefined && $tag !== "DestroyWeightsUpdateGroupReqInput") throw invalidValue("$tag", "\"DestroyWeightsUpdateGroupReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfDestroyWeightsUpdateGroupReqInput);
+    writeHead(writer, headOfDestroyWeightsUpdateGroupReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
     if (groupName === undefined) writeRaw(writer, "\xb3weight_update_group");
     else writeStr(writer, groupName, "group_name");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -551,31 +371,15 @@ export function encodeDestroyWeightsUpdateGroupReqInput(init: DestroyWeightsUpda
   return encodeWith(writeDestroyWeightsUpdateGroupReqInput, init, "DestroyWeightsUpdateGroupReqInput", maxDepth);
 }
 
-const headOfDestroyWeightsUpdateGroupReqOutput = "\x95\xd9\"DestroyWeightsUpdateGroupReqOutput";
-const propertiesOfDestroyWeightsUpdateGroupReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfDestroyWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9\"DestroyWeightsUpdateGroupReqOutput");
+const propertiesOfDestroyWeightsUpdateGroupReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeDestroyWeightsUpdateGroupReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfDestroyWeightsUpdateGroupReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfDestroyWeightsUpdateGroupReqOutput);
+    checkProperties(init, propertiesOfDestroyWeightsUpdateGroupReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as DestroyWeightsUpdateGroupReqOutputInit;
     if ($tag !== undefined && $tag !== "DestroyWeightsUpdateGroupReqOutput") throw invalidValue("$tag", "\"DestroyWeightsUpdateGroupReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfDestroyWeightsUpdateGroupReqOutput);
+    writeHead(writer, headOfDestroyWeightsUpdateGroupReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -584,7 +388,6 @@ function writeDestroyWeightsUpdateGroupReqOutput(writer: Writer, init: unknown, 
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -595,35 +398,15 @@ export function encodeDestroyWeightsUpdateGroupReqOutput(init: DestroyWeightsUpd
   return encodeWith(writeDestroyWeightsUpdateGroupReqOutput, init, "DestroyWeightsUpdateGroupReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromDistributedReqInput = "\x99\xd9$UpdateWeightsFromDistributedReqInput";
-const propertiesOfUpdateWeightsFromDistributedReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "names", "dtypeNames", "shapes", "groupName", "flushCache", "weightVersion"];
+const headOfUpdateWeightsFromDistributedReqInput = /* @__PURE__ */ prepareHead("\x99\xd9$UpdateWeightsFromDistributedReqInput");
+const propertiesOfUpdateWeightsFromDistributedReqInput: readonly string[] = ["rid", "httpWorkerIpc", "names", "dtypeNames", "shapes", "groupName", "flushCache", "weightVersion", "$tag"];
 
 function writeUpdateWeightsFromDistributedReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "names":
-        case "dtypeNames":
-        case "shapes":
-        case "groupName":
-        case "flushCache":
-        case "weightVersion":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightsFromDistributedReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightsFromDistributedReqInput);
+    checkProperties(init, propertiesOfUpdateWeightsFromDistributedReqInput);
     const { $tag, rid, httpWorkerIpc, names, dtypeNames, shapes, groupName, flushCache, weightVersion } = init as UpdateWeightsFromDistributedReqInputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightsFromDistributedReqInput") throw invalidValue("$tag", "\"UpdateWeightsFromDistributedReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightsFromDistributedReqInput);
+    writeHead(writer, headOfUpdateWeightsFromDistributedReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -641,7 +424,6 @@ function writeUpdateWeightsFromDistributedReqInput(writer: Writer, init: unknown
     if (weightVersion === undefined) throw missingField("weight_version");
     if (weightVersion === null) writeNil(writer);
     else writeStr(writer, weightVersion, "weight_version");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -652,31 +434,15 @@ export function encodeUpdateWeightsFromDistributedReqInput(init: UpdateWeightsFr
   return encodeWith(writeUpdateWeightsFromDistributedReqInput, init, "UpdateWeightsFromDistributedReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromDistributedReqOutput = "\x95\xd9%UpdateWeightsFromDistributedReqOutput";
-const propertiesOfUpdateWeightsFromDistributedReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfUpdateWeightsFromDistributedReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9%UpdateWeightsFromDistributedReqOutput");
+const propertiesOfUpdateWeightsFromDistributedReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeUpdateWeightsFromDistributedReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightsFromDistributedReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightsFromDistributedReqOutput);
+    checkProperties(init, propertiesOfUpdateWeightsFromDistributedReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as UpdateWeightsFromDistributedReqOutputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightsFromDistributedReqOutput") throw invalidValue("$tag", "\"UpdateWeightsFromDistributedReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightsFromDistributedReqOutput);
+    writeHead(writer, headOfUpdateWeightsFromDistributedReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -685,7 +451,6 @@ function writeUpdateWeightsFromDistributedReqOutput(writer: Writer, init: unknow
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -696,33 +461,15 @@ export function encodeUpdateWeightsFromDistributedReqOutput(init: UpdateWeightsF
   return encodeWith(writeUpdateWeightsFromDistributedReqOutput, init, "UpdateWeightsFromDistributedReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromTensorReqInput = "\x97\xbfUpdateWeightsFromTensorReqInput";
-const propertiesOfUpdateWeightsFromTensorReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "serializedNamedTensors", "loadFormat", "flushCache", "weightVersion"];
+const headOfUpdateWeightsFromTensorReqInput = /* @__PURE__ */ prepareHead("\x97\xbfUpdateWeightsFromTensorReqInput");
+const propertiesOfUpdateWeightsFromTensorReqInput: readonly string[] = ["rid", "httpWorkerIpc", "serializedNamedTensors", "loadFormat", "flushCache", "weightVersion", "$tag"];
 
 function writeUpdateWeightsFromTensorReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "serializedNamedTensors":
-        case "loadFormat":
-        case "flushCache":
-        case "weightVersion":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightsFromTensorReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightsFromTensorReqInput);
+    checkProperties(init, propertiesOfUpdateWeightsFromTensorReqInput);
     const { $tag, rid, httpWorkerIpc, serializedNamedTensors, loadFormat, flushCache, weightVersion } = init as UpdateWeightsFromTensorReqInputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightsFromTensorReqInput") throw invalidValue("$tag", "\"UpdateWeightsFromTensorReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightsFromTensorReqInput);
+    writeHead(writer, headOfUpdateWeightsFromTensorReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -736,7 +483,6 @@ function writeUpdateWeightsFromTensorReqInput(writer: Writer, init: unknown, fie
     writeBool(writer, flushCache, "flush_cache");
     if (weightVersion === undefined || weightVersion === null) writeNil(writer);
     else writeStr(writer, weightVersion, "weight_version");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -747,31 +493,15 @@ export function encodeUpdateWeightsFromTensorReqInput(init: UpdateWeightsFromTen
   return encodeWith(writeUpdateWeightsFromTensorReqInput, init, "UpdateWeightsFromTensorReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromTensorReqOutput = "\x95\xd9 UpdateWeightsFromTensorReqOutput";
-const propertiesOfUpdateWeightsFromTensorReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfUpdateWeightsFromTensorReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9 UpdateWeightsFromTensorReqOutput");
+const propertiesOfUpdateWeightsFromTensorReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeUpdateWeightsFromTensorReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightsFromTensorReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightsFromTensorReqOutput);
+    checkProperties(init, propertiesOfUpdateWeightsFromTensorReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as UpdateWeightsFromTensorReqOutputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightsFromTensorReqOutput") throw invalidValue("$tag", "\"UpdateWeightsFromTensorReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightsFromTensorReqOutput);
+    writeHead(writer, headOfUpdateWeightsFromTensorReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -780,7 +510,6 @@ function writeUpdateWeightsFromTensorReqOutput(writer: Writer, init: unknown, fi
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -791,32 +520,15 @@ export function encodeUpdateWeightsFromTensorReqOutput(init: UpdateWeightsFromTe
   return encodeWith(writeUpdateWeightsFromTensorReqOutput, init, "UpdateWeightsFromTensorReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromMooncakeReqInput = "\x96\xd9!UpdateWeightsFromMooncakeReqInput";
-const propertiesOfUpdateWeightsFromMooncakeReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "version", "flushCache", "weightVersion"];
+const headOfUpdateWeightsFromMooncakeReqInput = /* @__PURE__ */ prepareHead("\x96\xd9!UpdateWeightsFromMooncakeReqInput");
+const propertiesOfUpdateWeightsFromMooncakeReqInput: readonly string[] = ["rid", "httpWorkerIpc", "version", "flushCache", "weightVersion", "$tag"];
 
 function writeUpdateWeightsFromMooncakeReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "version":
-        case "flushCache":
-        case "weightVersion":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightsFromMooncakeReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightsFromMooncakeReqInput);
+    checkProperties(init, propertiesOfUpdateWeightsFromMooncakeReqInput);
     const { $tag, rid, httpWorkerIpc, version, flushCache, weightVersion } = init as UpdateWeightsFromMooncakeReqInputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightsFromMooncakeReqInput") throw invalidValue("$tag", "\"UpdateWeightsFromMooncakeReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightsFromMooncakeReqInput);
+    writeHead(writer, headOfUpdateWeightsFromMooncakeReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -828,7 +540,6 @@ function writeUpdateWeightsFromMooncakeReqInput(writer: Writer, init: unknown, f
     if (weightVersion === undefined) throw missingField("weight_version");
     if (weightVersion === null) writeNil(writer);
     else writeStr(writer, weightVersion, "weight_version");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -839,31 +550,15 @@ export function encodeUpdateWeightsFromMooncakeReqInput(init: UpdateWeightsFromM
   return encodeWith(writeUpdateWeightsFromMooncakeReqInput, init, "UpdateWeightsFromMooncakeReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromMooncakeReqOutput = "\x95\xd9\"UpdateWeightsFromMooncakeReqOutput";
-const propertiesOfUpdateWeightsFromMooncakeReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfUpdateWeightsFromMooncakeReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9\"UpdateWeightsFromMooncakeReqOutput");
+const propertiesOfUpdateWeightsFromMooncakeReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeUpdateWeightsFromMooncakeReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightsFromMooncakeReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightsFromMooncakeReqOutput);
+    checkProperties(init, propertiesOfUpdateWeightsFromMooncakeReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as UpdateWeightsFromMooncakeReqOutputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightsFromMooncakeReqOutput") throw invalidValue("$tag", "\"UpdateWeightsFromMooncakeReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightsFromMooncakeReqOutput);
+    writeHead(writer, headOfUpdateWeightsFromMooncakeReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -872,7 +567,6 @@ function writeUpdateWeightsFromMooncakeReqOutput(writer: Writer, init: unknown, 
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -883,33 +577,15 @@ export function encodeUpdateWeightsFromMooncakeReqOutput(init: UpdateWeightsFrom
   return encodeWith(writeUpdateWeightsFromMooncakeReqOutput, init, "UpdateWeightsFromMooncakeReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightFromDiskReqInput = "\x97\xbcUpdateWeightFromDiskReqInput";
-const propertiesOfUpdateWeightFromDiskReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "modelPath", "loadFormat", "weightVersion", "flushCache"];
+const headOfUpdateWeightFromDiskReqInput = /* @__PURE__ */ prepareHead("\x97\xbcUpdateWeightFromDiskReqInput");
+const propertiesOfUpdateWeightFromDiskReqInput: readonly string[] = ["rid", "httpWorkerIpc", "modelPath", "loadFormat", "weightVersion", "flushCache", "$tag"];
 
 function writeUpdateWeightFromDiskReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "modelPath":
-        case "loadFormat":
-        case "weightVersion":
-        case "flushCache":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightFromDiskReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightFromDiskReqInput);
+    checkProperties(init, propertiesOfUpdateWeightFromDiskReqInput);
     const { $tag, rid, httpWorkerIpc, modelPath, loadFormat, weightVersion, flushCache } = init as UpdateWeightFromDiskReqInputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightFromDiskReqInput") throw invalidValue("$tag", "\"UpdateWeightFromDiskReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightFromDiskReqInput);
+    writeHead(writer, headOfUpdateWeightFromDiskReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -922,7 +598,6 @@ function writeUpdateWeightFromDiskReqInput(writer: Writer, init: unknown, field:
     else writeStr(writer, weightVersion, "weight_version");
     if (flushCache === undefined) writeRaw(writer, "\xc3");
     else writeBool(writer, flushCache, "flush_cache");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -933,32 +608,15 @@ export function encodeUpdateWeightFromDiskReqInput(init: UpdateWeightFromDiskReq
   return encodeWith(writeUpdateWeightFromDiskReqInput, init, "UpdateWeightFromDiskReqInput", maxDepth);
 }
 
-const headOfUpdateWeightFromDiskReqOutput = "\x96\xbdUpdateWeightFromDiskReqOutput";
-const propertiesOfUpdateWeightFromDiskReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message", "numPausedRequests"];
+const headOfUpdateWeightFromDiskReqOutput = /* @__PURE__ */ prepareHead("\x96\xbdUpdateWeightFromDiskReqOutput");
+const propertiesOfUpdateWeightFromDiskReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "numPausedRequests", "$tag"];
 
 function writeUpdateWeightFromDiskReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-        case "numPausedRequests":
-          break;
-        default:
-          throw unknownField(property, propertiesOfUpdateWeightFromDiskReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfUpdateWeightFromDiskReqOutput);
+    checkProperties(init, propertiesOfUpdateWeightFromDiskReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message, numPausedRequests } = init as UpdateWeightFromDiskReqOutputInit;
     if ($tag !== undefined && $tag !== "UpdateWeightFromDiskReqOutput") throw invalidValue("$tag", "\"UpdateWeightFromDiskReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfUpdateWeightFromDiskReqOutput);
+    writeHead(writer, headOfUpdateWeightFromDiskReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -970,7 +628,6 @@ function writeUpdateWeightFromDiskReqOutput(writer: Writer, init: unknown, field
     if (numPausedRequests === undefined) writeRaw(writer, "\x00");
     else if (numPausedRequests === null) writeNil(writer);
     else writeInt64(writer, numPausedRequests, "num_paused_requests");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -981,34 +638,19 @@ export function encodeUpdateWeightFromDiskReqOutput(init: UpdateWeightFromDiskRe
   return encodeWith(writeUpdateWeightFromDiskReqOutput, init, "UpdateWeightFromDiskReqOutput", maxDepth);
 }
 
-const headOfRebalanceExpertsReqInput = "\x93\xb8RebalanceExpertsReqInput";
-const propertiesOfRebalanceExpertsReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc"];
+const headOfRebalanceExpertsReqInput = /* @__PURE__ */ prepareHead("\x93\xb8RebalanceExpertsReqInput");
+const propertiesOfRebalanceExpertsReqInput: readonly string[] = ["rid", "httpWorkerIpc", "$tag"];
 
 function writeRebalanceExpertsReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-          break;
-        default:
-          throw unknownField(property, propertiesOfRebalanceExpertsReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfRebalanceExpertsReqInput);
+    checkProperties(init, propertiesOfRebalanceExpertsReqInput);
     const { $tag, rid, httpWorkerIpc } = init as RebalanceExpertsReqInputInit;
     if ($tag !== undefined && $tag !== "RebalanceExpertsReqInput") throw invalidValue("$tag", "\"RebalanceExpertsReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfRebalanceExpertsReqInput);
+    writeHead(writer, headOfRebalanceExpertsReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1019,31 +661,15 @@ export function encodeRebalanceExpertsReqInput(init: RebalanceExpertsReqInputIni
   return encodeWith(writeRebalanceExpertsReqInput, init, "RebalanceExpertsReqInput", maxDepth);
 }
 
-const headOfRebalanceExpertsReqOutput = "\x95\xb9RebalanceExpertsReqOutput";
-const propertiesOfRebalanceExpertsReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfRebalanceExpertsReqOutput = /* @__PURE__ */ prepareHead("\x95\xb9RebalanceExpertsReqOutput");
+const propertiesOfRebalanceExpertsReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeRebalanceExpertsReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfRebalanceExpertsReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfRebalanceExpertsReqOutput);
+    checkProperties(init, propertiesOfRebalanceExpertsReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as RebalanceExpertsReqOutputInit;
     if ($tag !== undefined && $tag !== "RebalanceExpertsReqOutput") throw invalidValue("$tag", "\"RebalanceExpertsReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfRebalanceExpertsReqOutput);
+    writeHead(writer, headOfRebalanceExpertsReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1052,7 +678,6 @@ function writeRebalanceExpertsReqOutput(writer: Writer, init: unknown, field: st
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1063,37 +688,21 @@ export function encodeRebalanceExpertsReqOutput(init: RebalanceExpertsReqOutputI
   return encodeWith(writeRebalanceExpertsReqOutput, init, "RebalanceExpertsReqOutput", maxDepth);
 }
 
-const headOfReleaseMemoryOccupationReqInput = "\x94\xbfReleaseMemoryOccupationReqInput";
-const propertiesOfReleaseMemoryOccupationReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "tags"];
+const headOfReleaseMemoryOccupationReqInput = /* @__PURE__ */ prepareHead("\x94\xbfReleaseMemoryOccupationReqInput");
+const propertiesOfReleaseMemoryOccupationReqInput: readonly string[] = ["rid", "httpWorkerIpc", "tags", "$tag"];
 
 function writeReleaseMemoryOccupationReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "tags":
-          break;
-        default:
-          throw unknownField(property, propertiesOfReleaseMemoryOccupationReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfReleaseMemoryOccupationReqInput);
+    checkProperties(init, propertiesOfReleaseMemoryOccupationReqInput);
     const { $tag, rid, httpWorkerIpc, tags } = init as ReleaseMemoryOccupationReqInputInit;
     if ($tag !== undefined && $tag !== "ReleaseMemoryOccupationReqInput") throw invalidValue("$tag", "\"ReleaseMemoryOccupationReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfReleaseMemoryOccupationReqInput);
+    writeHead(writer, headOfReleaseMemoryOccupationReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
     if (tags === undefined || tags === null) writeNil(writer);
     else writeStrList(writer, tags, "tags");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1104,31 +713,15 @@ export function encodeReleaseMemoryOccupationReqInput(init: ReleaseMemoryOccupat
   return encodeWith(writeReleaseMemoryOccupationReqInput, init, "ReleaseMemoryOccupationReqInput", maxDepth);
 }
 
-const headOfReleaseMemoryOccupationReqOutput = "\x95\xd9 ReleaseMemoryOccupationReqOutput";
-const propertiesOfReleaseMemoryOccupationReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfReleaseMemoryOccupationReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9 ReleaseMemoryOccupationReqOutput");
+const propertiesOfReleaseMemoryOccupationReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeReleaseMemoryOccupationReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfReleaseMemoryOccupationReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfReleaseMemoryOccupationReqOutput);
+    checkProperties(init, propertiesOfReleaseMemoryOccupationReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as ReleaseMemoryOccupationReqOutputInit;
     if ($tag !== undefined && $tag !== "ReleaseMemoryOccupationReqOutput") throw invalidValue("$tag", "\"ReleaseMemoryOccupationReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfReleaseMemoryOccupationReqOutput);
+    writeHead(writer, headOfReleaseMemoryOccupationReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1137,7 +730,6 @@ function writeReleaseMemoryOccupationReqOutput(writer: Writer, init: unknown, fi
     else writeBool(writer, success, "success");
     if (message === undefined) writeRaw(writer, "\xa0");
     else writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1148,37 +740,21 @@ export function encodeReleaseMemoryOccupationReqOutput(init: ReleaseMemoryOccupa
   return encodeWith(writeReleaseMemoryOccupationReqOutput, init, "ReleaseMemoryOccupationReqOutput", maxDepth);
 }
 
-const headOfResumeMemoryOccupationReqInput = "\x94\xbeResumeMemoryOccupationReqInput";
-const propertiesOfResumeMemoryOccupationReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "tags"];
+const headOfResumeMemoryOccupationReqInput = /* @__PURE__ */ prepareHead("\x94\xbeResumeMemoryOccupationReqInput");
+const propertiesOfResumeMemoryOccupationReqInput: readonly string[] = ["rid", "httpWorkerIpc", "tags", "$tag"];
 
 function writeResumeMemoryOccupationReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "tags":
-          break;
-        default:
-          throw unknownField(property, propertiesOfResumeMemoryOccupationReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfResumeMemoryOccupationReqInput);
+    checkProperties(init, propertiesOfResumeMemoryOccupationReqInput);
     const { $tag, rid, httpWorkerIpc, tags } = init as ResumeMemoryOccupationReqInputInit;
     if ($tag !== undefined && $tag !== "ResumeMemoryOccupationReqInput") throw invalidValue("$tag", "\"ResumeMemoryOccupationReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfResumeMemoryOccupationReqInput);
+    writeHead(writer, headOfResumeMemoryOccupationReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
     if (tags === undefined || tags === null) writeNil(writer);
     else writeStrList(writer, tags, "tags");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1189,31 +765,15 @@ export function encodeResumeMemoryOccupationReqInput(init: ResumeMemoryOccupatio
   return encodeWith(writeResumeMemoryOccupationReqInput, init, "ResumeMemoryOccupationReqInput", maxDepth);
 }
 
-const headOfResumeMemoryOccupationReqOutput = "\x95\xbfResumeMemoryOccupationReqOutput";
-const propertiesOfResumeMemoryOccupationReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfResumeMemoryOccupationReqOutput = /* @__PURE__ */ prepareHead("\x95\xbfResumeMemoryOccupationReqOutput");
+const propertiesOfResumeMemoryOccupationReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeResumeMemoryOccupationReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfResumeMemoryOccupationReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfResumeMemoryOccupationReqOutput);
+    checkProperties(init, propertiesOfResumeMemoryOccupationReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as ResumeMemoryOccupationReqOutputInit;
     if ($tag !== undefined && $tag !== "ResumeMemoryOccupationReqOutput") throw invalidValue("$tag", "\"ResumeMemoryOccupationReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfResumeMemoryOccupationReqOutput);
+    writeHead(writer, headOfResumeMemoryOccupationReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1222,7 +782,6 @@ function writeResumeMemoryOccupationReqOutput(writer: Writer, init: unknown, fie
     else writeBool(writer, success, "success");
     if (message === undefined) writeRaw(writer, "\xa0");
     else writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1233,34 +792,19 @@ export function encodeResumeMemoryOccupationReqOutput(init: ResumeMemoryOccupati
   return encodeWith(writeResumeMemoryOccupationReqOutput, init, "ResumeMemoryOccupationReqOutput", maxDepth);
 }
 
-const headOfIsSleepingReqInput = "\x93\xb2IsSleepingReqInput";
-const propertiesOfIsSleepingReqInput: readonly string[] = ["$tag", "rid", "httpWorkerIpc"];
+const headOfIsSleepingReqInput = /* @__PURE__ */ prepareHead("\x93\xb2IsSleepingReqInput");
+const propertiesOfIsSleepingReqInput: readonly string[] = ["rid", "httpWorkerIpc", "$tag"];
 
 function writeIsSleepingReqInput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-          break;
-        default:
-          throw unknownField(property, propertiesOfIsSleepingReqInput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfIsSleepingReqInput);
+    checkProperties(init, propertiesOfIsSleepingReqInput);
     const { $tag, rid, httpWorkerIpc } = init as IsSleepingReqInputInit;
     if ($tag !== undefined && $tag !== "IsSleepingReqInput") throw invalidValue("$tag", "\"IsSleepingReqInput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfIsSleepingReqInput);
+    writeHead(writer, headOfIsSleepingReqInput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1271,37 +815,21 @@ export function encodeIsSleepingReqInput(init: IsSleepingReqInputInit, maxDepth?
   return encodeWith(writeIsSleepingReqInput, init, "IsSleepingReqInput", maxDepth);
 }
 
-const headOfIsSleepingReqOutput = "\x94\xb3IsSleepingReqOutput";
-const propertiesOfIsSleepingReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "isSleeping"];
+const headOfIsSleepingReqOutput = /* @__PURE__ */ prepareHead("\x94\xb3IsSleepingReqOutput");
+const propertiesOfIsSleepingReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "isSleeping", "$tag"];
 
 function writeIsSleepingReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "isSleeping":
-          break;
-        default:
-          throw unknownField(property, propertiesOfIsSleepingReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfIsSleepingReqOutput);
+    checkProperties(init, propertiesOfIsSleepingReqOutput);
     const { $tag, rid, httpWorkerIpc, isSleeping } = init as IsSleepingReqOutputInit;
     if ($tag !== undefined && $tag !== "IsSleepingReqOutput") throw invalidValue("$tag", "\"IsSleepingReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfIsSleepingReqOutput);
+    writeHead(writer, headOfIsSleepingReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
     if (isSleeping === undefined) throw missingField("is_sleeping");
     writeBool(writer, isSleeping, "is_sleeping");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1312,34 +840,19 @@ export function encodeIsSleepingReqOutput(init: IsSleepingReqOutputInit, maxDept
   return encodeWith(writeIsSleepingReqOutput, init, "IsSleepingReqOutput", maxDepth);
 }
 
-const headOfGetInternalStateReq = "\x93\xb3GetInternalStateReq";
-const propertiesOfGetInternalStateReq: readonly string[] = ["$tag", "rid", "httpWorkerIpc"];
+const headOfGetInternalStateReq = /* @__PURE__ */ prepareHead("\x93\xb3GetInternalStateReq");
+const propertiesOfGetInternalStateReq: readonly string[] = ["rid", "httpWorkerIpc", "$tag"];
 
 function writeGetInternalStateReq(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-          break;
-        default:
-          throw unknownField(property, propertiesOfGetInternalStateReq);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfGetInternalStateReq);
+    checkProperties(init, propertiesOfGetInternalStateReq);
     const { $tag, rid, httpWorkerIpc } = init as GetInternalStateReqInit;
     if ($tag !== undefined && $tag !== "GetInternalStateReq") throw invalidValue("$tag", "\"GetInternalStateReq\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfGetInternalStateReq);
+    writeHead(writer, headOfGetInternalStateReq);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
     else writeStr(writer, httpWorkerIpc, "http_worker_ipc");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1350,30 +863,16 @@ export function encodeGetInternalStateReq(init: GetInternalStateReqInit, maxDept
   return encodeWith(writeGetInternalStateReq, init, "GetInternalStateReq", maxDepth);
 }
 
-const headOfGetInternalStateReqOutput = "\x94\xb9GetInternalStateReqOutput";
-const propertiesOfGetInternalStateReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "internalState"];
+const headOfGetInternalStateReqOutput = /* @__PURE__ */ prepareHead("\x94\xb9GetInternalStateReqOutput");
+const propertiesOfGetInternalStateReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "internalState", "$tag"];
 
 function writeGetInternalStateReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "internalState":
-          break;
-        default:
-          throw unknownField(property, propertiesOfGetInternalStateReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfGetInternalStateReqOutput);
+    checkProperties(init, propertiesOfGetInternalStateReqOutput);
     const { $tag, rid, httpWorkerIpc, internalState } = init as GetInternalStateReqOutputInit;
     if ($tag !== undefined && $tag !== "GetInternalStateReqOutput") throw invalidValue("$tag", "\"GetInternalStateReqOutput\"", $tag);
     enterWriter(writer);
-    writeRaw(writer, headOfGetInternalStateReqOutput);
+    writeHead(writer, headOfGetInternalStateReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1391,30 +890,16 @@ export function encodeGetInternalStateReqOutput(init: GetInternalStateReqOutputI
   return encodeWith(writeGetInternalStateReqOutput, init, "GetInternalStateReqOutput", maxDepth);
 }
 
-const headOfSetInternalStateReq = "\x94\xb3SetInternalStateReq";
-const propertiesOfSetInternalStateReq: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "serverArgs"];
+const headOfSetInternalStateReq = /* @__PURE__ */ prepareHead("\x94\xb3SetInternalStateReq");
+const propertiesOfSetInternalStateReq: readonly string[] = ["rid", "httpWorkerIpc", "serverArgs", "$tag"];
 
 function writeSetInternalStateReq(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "serverArgs":
-          break;
-        default:
-          throw unknownField(property, propertiesOfSetInternalStateReq);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfSetInternalStateReq);
+    checkProperties(init, propertiesOfSetInternalStateReq);
     const { $tag, rid, httpWorkerIpc, serverArgs } = init as SetInternalStateReqInit;
     if ($tag !== undefined && $tag !== "SetInternalStateReq") throw invalidValue("$tag", "\"SetInternalStateReq\"", $tag);
     enterWriter(writer);
-    writeRaw(writer, headOfSetInternalStateReq);
+    writeHead(writer, headOfSetInternalStateReq);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1432,31 +917,16 @@ export function encodeSetInternalStateReq(init: SetInternalStateReqInit, maxDept
   return encodeWith(writeSetInternalStateReq, init, "SetInternalStateReq", maxDepth);
 }
 
-const headOfSetInternalStateReqOutput = "\x95\xb9SetInternalStateReqOutput";
-const propertiesOfSetInternalStateReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "updated", "serverArgs"];
+const headOfSetInternalStateReqOutput = /* @__PURE__ */ prepareHead("\x95\xb9SetInternalStateReqOutput");
+const propertiesOfSetInternalStateReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "updated", "serverArgs", "$tag"];
 
 function writeSetInternalStateReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "updated":
-        case "serverArgs":
-          break;
-        default:
-          throw unknownField(property, propertiesOfSetInternalStateReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfSetInternalStateReqOutput);
+    checkProperties(init, propertiesOfSetInternalStateReqOutput);
     const { $tag, rid, httpWorkerIpc, updated, serverArgs } = init as SetInternalStateReqOutputInit;
     if ($tag !== undefined && $tag !== "SetInternalStateReqOutput") throw invalidValue("$tag", "\"SetInternalStateReqOutput\"", $tag);
     enterWriter(writer);
-    writeRaw(writer, headOfSetInternalStateReqOutput);
+    writeHead(writer, headOfSetInternalStateReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1476,38 +946,15 @@ export function encodeSetInternalStateReqOutput(init: SetInternalStateReqOutputI
   return encodeWith(writeSetInternalStateReqOutput, init, "SetInternalStateReqOutput", maxDepth);
 }
 
-const headOfProfileReq = "\x9c\xaaProfileReq";
-const propertiesOfProfileReq: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "kind", "outputDir", "startStep", "numSteps", "activities", "profileByStage", "withStack", "recordShapes", "profileId"];
+const headOfProfileReq = /* @__PURE__ */ prepareHead("\x9c\xaaProfileReq");
+const propertiesOfProfileReq: readonly string[] = ["rid", "httpWorkerIpc", "kind", "outputDir", "startStep", "numSteps", "activities", "profileByStage", "withStack", "recordShapes", "profileId", "$tag"];
 
 function writeProfileReq(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "kind":
-        case "outputDir":
-        case "startStep":
-        case "numSteps":
-        case "activities":
-        case "profileByStage":
-        case "withStack":
-        case "recordShapes":
-        case "profileId":
-          break;
-        default:
-          throw unknownField(property, propertiesOfProfileReq);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfProfileReq);
+    checkProperties(init, propertiesOfProfileReq);
     const { $tag, rid, httpWorkerIpc, kind, outputDir, startStep, numSteps, activities, profileByStage, withStack, recordShapes, profileId } = init as ProfileReqInit;
     if ($tag !== undefined && $tag !== "ProfileReq") throw invalidValue("$tag", "\"ProfileReq\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfProfileReq);
+    writeHead(writer, headOfProfileReq);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1539,7 +986,6 @@ function writeProfileReq(writer: Writer, init: unknown, field: string): void {
     else writeBool(writer, recordShapes, "record_shapes");
     if (profileId === undefined || profileId === null) writeNil(writer);
     else writeStr(writer, profileId, "profile_id");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1550,31 +996,15 @@ export function encodeProfileReq(init: ProfileReqInit, maxDepth?: number): Uint8
   return encodeWith(writeProfileReq, init, "ProfileReq", maxDepth);
 }
 
-const headOfProfileReqOutput = "\x95\xb0ProfileReqOutput";
-const propertiesOfProfileReqOutput: readonly string[] = ["$tag", "rid", "httpWorkerIpc", "success", "message"];
+const headOfProfileReqOutput = /* @__PURE__ */ prepareHead("\x95\xb0ProfileReqOutput");
+const propertiesOfProfileReqOutput: readonly string[] = ["rid", "httpWorkerIpc", "success", "message", "$tag"];
 
 function writeProfileReqOutput(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "$tag":
-        case "rid":
-        case "httpWorkerIpc":
-        case "success":
-        case "message":
-          break;
-        default:
-          throw unknownField(property, propertiesOfProfileReqOutput);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfProfileReqOutput);
+    checkProperties(init, propertiesOfProfileReqOutput);
     const { $tag, rid, httpWorkerIpc, success, message } = init as ProfileReqOutputInit;
     if ($tag !== undefined && $tag !== "ProfileReqOutput") throw invalidValue("$tag", "\"ProfileReqOutput\"", $tag);
-    enterWriter(writer);
-    writeRaw(writer, headOfProfileReqOutput);
+    writeHead(writer, headOfProfileReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
     if (httpWorkerIpc === undefined || httpWorkerIpc === null) writeNil(writer);
@@ -1583,7 +1013,6 @@ function writeProfileReqOutput(writer: Writer, init: unknown, field: string): vo
     writeBool(writer, success, "success");
     if (message === undefined) throw missingField("message");
     writeStr(writer, message, "message");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1594,29 +1023,14 @@ export function encodeProfileReqOutput(init: ProfileReqOutputInit, maxDepth?: nu
   return encodeWith(writeProfileReqOutput, init, "ProfileReqOutput", maxDepth);
 }
 
-const headOfReadyMessage = "\x84";
+const headOfReadyMessage = /* @__PURE__ */ prepareHead("\x84");
 const propertiesOfReadyMessage: readonly string[] = ["status", "local", "headless", "parallelConfigHash"];
 
 function writeReadyMessage(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "status":
-        case "local":
-        case "headless":
-        case "parallelConfigHash":
-          break;
-        default:
-          throw unknownField(property, propertiesOfReadyMessage);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfReadyMessage);
+    checkProperties(init, propertiesOfReadyMessage);
     const { status, local, headless, parallelConfigHash } = init as ReadyMessageInit;
-    enterWriter(writer);
-    writeRaw(writer, headOfReadyMessage);
+    writeHead(writer, headOfReadyMessage);
     writeRaw(writer, "\xa6status");
     if (status === undefined || status === null) writeNil(writer);
     else writeStr(writer, status, "status");
@@ -1629,7 +1043,6 @@ function writeReadyMessage(writer: Writer, init: unknown, field: string): void {
     writeRaw(writer, "\xb4parallel_config_hash");
     if (parallelConfigHash === undefined || parallelConfigHash === null) writeNil(writer);
     else writeStr(writer, parallelConfigHash, "parallel_config_hash");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1640,30 +1053,14 @@ export function encodeReadyMessage(init: ReadyMessageInit, maxDepth?: number): U
   return encodeWith(writeReadyMessage, init, "ReadyMessage", maxDepth);
 }
 
-const headOfHandshakeAddresses = "\x85";
+const headOfHandshakeAddresses = /* @__PURE__ */ prepareHead("\x85");
 const propertiesOfHandshakeAddresses: readonly string[] = ["inputs", "outputs", "coordinatorInput", "coordinatorOutput", "frontendStatsPublishAddress"];
 
 function writeHandshakeAddresses(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "inputs":
-        case "outputs":
-        case "coordinatorInput":
-        case "coordinatorOutput":
-        case "frontendStatsPublishAddress":
-          break;
-        default:
-          throw unknownField(property, propertiesOfHandshakeAddresses);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfHandshakeAddresses);
+    checkProperties(init, propertiesOfHandshakeAddresses);
     const { inputs, outputs, coordinatorInput, coordinatorOutput, frontendStatsPublishAddress } = init as HandshakeAddressesInit;
-    enterWriter(writer);
-    writeRaw(writer, headOfHandshakeAddresses);
+    writeHead(writer, headOfHandshakeAddresses);
     writeRaw(writer, "\xa6inputs");
     if (inputs === undefined) writeRaw(writer, "\x90");
     else writeStrList(writer, inputs, "inputs");
@@ -1679,7 +1076,6 @@ function writeHandshakeAddresses(writer: Writer, init: unknown, field: string): 
     writeRaw(writer, "\xbefrontend_stats_publish_address");
     if (frontendStatsPublishAddress === undefined || frontendStatsPublishAddress === null) writeNil(writer);
     else writeStr(writer, frontendStatsPublishAddress, "frontend_stats_publish_address");
-    writer.depth--;
   } catch (error) {
     throw within(error, field);
   }
@@ -1690,27 +1086,15 @@ export function encodeHandshakeAddresses(init: HandshakeAddressesInit, maxDepth?
   return encodeWith(writeHandshakeAddresses, init, "HandshakeAddresses", maxDepth);
 }
 
-const headOfHandshakeInitMessage = "\x82";
+const headOfHandshakeInitMessage = /* @__PURE__ */ prepareHead("\x82");
 const propertiesOfHandshakeInitMessage: readonly string[] = ["addresses", "parallelConfig"];
 
 function writeHandshakeInitMessage(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "addresses":
-        case "parallelConfig":
-          break;
-        default:
-          throw unknownField(property, propertiesOfHandshakeInitMessage);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfHandshakeInitMessage);
+    checkProperties(init, propertiesOfHandshakeInitMessage);
     const { addresses, parallelConfig } = init as HandshakeInitMessageInit;
     enterWriter(writer);
-    writeRaw(writer, headOfHandshakeInitMessage);
+    writeHead(writer, headOfHandshakeInitMessage);
     writeRaw(writer, "\xa9addresses");
     if (addresses === undefined) throw missingField("addresses");
     writeHandshakeAddresses(writer, addresses, "addresses");
@@ -1728,44 +1112,15 @@ export function encodeHandshakeInitMessage(init: HandshakeInitMessageInit, maxDe
   return encodeWith(writeHandshakeInitMessage, init, "HandshakeInitMessage", maxDepth);
 }
 
-const headOfEngineCoreReadyResponse = "\xde\x00\x13";
+const headOfEngineCoreReadyResponse = /* @__PURE__ */ prepareHead("\xde\x00\x13");
 const propertiesOfEngineCoreReadyResponse: readonly string[] = ["maxModelLen", "numGpuBlocks", "prefixGranularity", "dpStatsAddress", "dtype", "multimodalEncoderDtype", "vllmVersion", "worldSize", "dataParallelSize", "tensorParallelSize", "pipelineParallelSize", "decodeContextParallelSize", "dataParallelRank", "maxNumSeqs", "maxNumBatchedTokens", "instanceId", "kvCacheSizeTokens", "kvCacheMaxConcurrency", "kvEventsConfig"];
 
 function writeEngineCoreReadyResponse(writer: Writer, init: unknown, field: string): void {
   try {
-    checkObject(init);
-    let empty = true;
-    for (const property in init) {
-      empty = false;
-      switch (property) {
-        case "maxModelLen":
-        case "numGpuBlocks":
-        case "prefixGranularity":
-        case "dpStatsAddress":
-        case "dtype":
-        case "multimodalEncoderDtype":
-        case "vllmVersion":
-        case "worldSize":
-        case "dataParallelSize":
-        case "tensorParallelSize":
-        case "pipelineParallelSize":
-        case "decodeContextParallelSize":
-        case "dataParallelRank":
-        case "maxNumSeqs":
-        case "maxNumBatchedTokens":
-        case "instanceId":
-        case "kvCacheSizeTokens":
-        case "kvCacheMaxConcurrency":
-        case "kvEventsConfig":
-          break;
-        default:
-          throw unknownField(property, propertiesOfEngineCoreReadyResponse);
-      }
-    }
-    if (empty) checkEmpty(init, propertiesOfEngineCoreReadyResponse);
+    checkProperties(init, propertiesOfEngineCoreReadyResponse);
     const { maxModelLen, numGpuBlocks, prefixGranularity, dpStatsAddress, dtype, multimodalEncoderDtype, vllmVersion, worldSize, dataParallelSize, tensorParallelSize, pipelineParallelSize, decodeContextParallelSize, dataParallelRank, maxNumSeqs, maxNumBatchedTokens, instanceId, kvCacheSizeTokens, kvCacheMaxConcurrency, kvEventsConfig } = init as EngineCoreReadyResponseInit;
     enterWriter(writer);
-    writeRaw(writer, headOfEngineCoreReadyResponse);
+    writeHead(writer, headOfEngineCoreReadyResponse);
     writeRaw(writer, "\xadmax_model_len");
     if (maxModelLen === undefined) writeRaw(writer, "\x00");
     else writeInt64(writer, maxModelLen, "max_model_len");

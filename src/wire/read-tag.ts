@@ -10,15 +10,20 @@ export function unknownTag(field: string, expected: string, tag: string, offset:
   return new Failure("unknown_tag", field, expected, kindOf(tag), offset);
 }
 
+/** A struct's header and tag, prepared to be compared, from their bytes, one for each character. */
+export function prepareTag(raw: string): Uint8Array {
+  return Uint8Array.from(raw, (character) => character.charCodeAt(0));
+}
+
 /**
  * Reads the header and the tag of one struct and returns how many elements follow. `head` is what a peer of the same
  * version writes; other widths and lengths are read the long way.
  */
-export function readHead(reader: Reader, field: string, head: string, elements: number, tag: string): number {
+export function readHead(reader: Reader, field: string, head: Uint8Array, elements: number, tag: string): number {
   const { bytes, position } = reader;
   const { length } = head;
   let i = 0;
-  while (i < length && bytes[position + i] === head.charCodeAt(i)) i++;
+  while (i < length && bytes[position + i] === head[i]) i++;
   if (i === length) {
     reader.position = position + length;
     return elements;

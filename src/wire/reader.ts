@@ -105,7 +105,7 @@ export function decodeWith<Value>(
 ): Value {
   if (maxDepth !== defaultMaxDepth) checkMaxDepth(maxDepth);
   try {
-    if (!isBytes(bytes)) throw new Failure("invalid_argument", name, "a Uint8Array", kindOf(bytes));
+    if (!(bytes instanceof Uint8Array) && !isBytes(bytes)) throw new Failure("invalid_argument", name, "a Uint8Array", kindOf(bytes));
     const reader = new Reader(bytes, maxDepth);
     const value = read(reader, name);
     if (reader.position !== reader.end) {

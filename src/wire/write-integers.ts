@@ -2,51 +2,63 @@ import { Failure, kindOf } from "./failure.ts";
 import { invalidValue, writeArrayHeader } from "./write-values.ts";
 import { reserve, type Writer } from "./writer.ts";
 
-/** Writes an integer in the smallest format, into room for 9 bytes that the caller has made. */
-export function writeSafeInteger(writer: Writer, value: number): void {
-  const { bytes, position } = writer;
+/** Puts an integer in the smallest format at a position that has room for 9 bytes, and returns the position behind it. */
+function putInteger(bytes: Uint8Array, view: DataView, position: number, value: number): number {
   if (value >= 0) {
     if (value < 0x80) {
       bytes[position] = value;
-      writer.position = position + 1;
-    } else if (value < 0x100) {
+      return position + 1;
+    }
+    if (value < 0x100) {
       bytes[position] = 0xcc;
       bytes[position + 1] = value;
-      writer.position = position + 2;
-    } else if (value < 0x10000) {
+      return position + 2;
+    }
+    if (value < 0x10000) {
       bytes[position] = 0xcd;
       bytes[position + 1] = value >>> 8;
       bytes[position + 2] = value;
-      writer.position = position + 3;
-    } else if (value < 0x100000000) {
+      return position + 3;
+    }
+    if (value < 0x100000000) {
       bytes[position] = 0xce;
-      writer.view.setUint32(position + 1, value);
-      writer.position = position + 5;
-    } else writeWide(writer, 0xcf, value);
-  } else if (value >= -0x20) {
+      view.setUint32(position + 1, value);
+      return position + 5;
+    }
+    return putWide(bytes, view, position, 0xcf, value);
+  }
+  if (value >= -0x20) {
     bytes[position] = value;
-    writer.position = position + 1;
-  } else if (value >= -0x80) {
+    return position + 1;
+  }
+  if (value >= -0x80) {
     bytes[position] = 0xd0;
     bytes[position + 1] = value;
-    writer.position = position + 2;
-  } else if (value >= -0x8000) {
+    return position + 2;
+  }
+  if (value >= -0x8000) {
     bytes[position] = 0xd1;
-    writer.view.setInt16(position + 1, value);
-    writer.position = position + 3;
-  } else if (value >= -0x80000000) {
+    view.setInt16(position + 1, value);
+    return position + 3;
+  }
+  if (value >= -0x80000000) {
     bytes[position] = 0xd2;
-    writer.view.setInt32(position + 1, value);
-    writer.position = position + 5;
-  } else writeWide(writer, 0xd3, value);
+    view.setInt32(position + 1, value);
+    return position + 5;
+  }
+  return putWide(bytes, view, position, 0xd3, value);
 }
 
-function writeWide(writer: Writer, format: number, value: number): void {
-  const { view, position } = writer;
-  writer.bytes[position] = format;
+function putWide(bytes: Uint8Array, view: DataView, position: number, format: number, value: number): number {
+  bytes[position] = format;
   view.setInt32(position + 1, Math.floor(value / 0x100000000));
   view.setUint32(position + 5, value >>> 0);
-  writer.position = position + 9;
+  return position + 9;
+}
+
+/** Writes an integer in the smallest format, into room for 9 bytes that the caller has made. */
+export function writeSafeInteger(writer: Writer, value: number): void {
+  writer.position = putInteger(writer.bytes, writer.view, writer.position, value);
 }
 
 /** Writes a bigint in the smallest format, into room for 9 bytes; false where 64 bits do not hold it. */
@@ -121,18 +133,27 @@ export function writeUint32(writer: Writer, value: unknown, field: string): void
   writeRanged(writer, value, field, 0, 0xffffffff);
 }
 
+/** So many integers share one check for room. */
+const chunk = 64;
+
 /** Writes a list of 64-bit signed integers. */
 export function writeInt64List(writer: Writer, value: unknown, field: string): void {
   if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
   const list: readonly unknown[] = value;
   const { length } = list;
-  writeArrayHeader(writer, length);
-  for (let i = 0; i < length; i++) {
-    const item = list[i];
-    reserve(writer, 9);
-    // The path is put together only where it is needed.
-    writeSafeInteger(writer, isSmall(item) ? item : toSafeListInteger(item, field, i));
-  }
+  let i = 0;
+  do {
+    const stop = length - i > chunk ? i + chunk : length;
+    reserve(writer, 5 + 9 * (stop - i));
+    if (i === 0) writeArrayHeader(writer, length);
+    const { bytes, view } = writer;
+    let { position } = writer;
+    for (; i < stop; i++) {
+      const item = list[i];
+      position = putInteger(bytes, view, position, isSmall(item) ? item : toSafeListInteger(item, field, i));
+    }
+    writer.position = position;
+  } while (i < length);
 }
 
 function toSafeListInteger(value: unknown, field: string, index: number): number {

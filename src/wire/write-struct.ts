@@ -5,8 +5,36 @@ export function checkObject(init: unknown): asserts init is object {
   if (typeof init !== "object" || init === null || Array.isArray(init)) throw new Failure("invalid_value", "", "an object", kindOf(init));
 }
 
-/** An object without properties might be anything: a Map or a Date must not pass for a struct at its defaults. */
-export function checkEmpty(init: object, properties: readonly string[]): void {
+/**
+ * Refuses an object with a property that the struct does not have, which is a misspelt one and must not silently mean a
+ * default. Properties in the order of the struct, as most are, cost one comparison each; `$tag`, last among the names
+ * since most callers leave it out, is looked up wherever it stands.
+ */
+export function checkProperties(init: unknown, properties: readonly string[]): asserts init is object {
+  checkObject(init);
+  let next = 0;
+  let empty = true;
+  for (const property in init) {
+    empty = false;
+    if (property === properties[next]) next++;
+    else {
+      const known = indexOf(properties, property);
+      if (known < 0) throw unknownField(property, properties);
+      if (property !== "$tag") next = known + 1;
+    }
+  }
+  if (empty) checkEmpty(init, properties);
+}
+
+// Short lists of constants: a loop of pointer comparisons beats the call of the built-in method.
+function indexOf(properties: readonly string[], property: string): number {
+  const { length } = properties;
+  for (let i = 0; i < length; i++) if (properties[i] === property) return i;
+  return -1;
+}
+
+// An object without properties might be anything: a Map or a Date must not pass for a struct at its defaults.
+function checkEmpty(init: object, properties: readonly string[]): void {
   const prototype: unknown = Object.getPrototypeOf(init);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return;
   throw new Failure("invalid_value", "", `an object with some of the properties ${properties.join(", ")}`, kindOf(init));
@@ -17,8 +45,7 @@ export function unknownUnionTag(expected: string, tag: unknown): Failure {
   return new Failure("unknown_tag", "$tag", expected, kindOf(tag));
 }
 
-/** A property that the struct does not have: a misspelt one must not silently mean a default. */
-export function unknownField(property: string, properties: readonly string[]): Failure {
+function unknownField(property: string, properties: readonly string[]): Failure {
   const nearest = nearestName(property, properties);
   const hint = nearest === undefined ? ` (properties: ${properties.join(", ")})` : `; did you mean ${JSON.stringify(nearest)}?`;
   const shown = property.length > 40 ? `${property.slice(0, 40)}…` : property;

@@ -1,4 +1,4 @@
-import { Failure, isWellFormed } from "./failure.ts";
+import { Failure, isWellFormed, within } from "./failure.ts";
 import { nativeText } from "./native-text.ts";
 import { invalidValue, writeArrayHeader } from "./write-values.ts";
 import { reserve, type Writer } from "./writer.ts";
@@ -108,18 +108,38 @@ export function writeStrOrList(writer: Writer, value: unknown, field: string): v
   else throw invalidValue(field, "a string or an array of strings", value);
 }
 
-/** Writes a list of strings one by one. */
+/** Writes a list of strings one by one. A string equal to the one before it, as most dtype names are, is copied. */
 export function writeStrItems(writer: Writer, list: readonly unknown[], field: string): void {
   const { length } = list;
   writeArrayHeader(writer, length);
-  for (let i = 0; i < length; i++) {
-    const item = list[i];
-    if (typeof item !== "string") throw invalidValue(`${field}[${i}]`, "a string", item);
-    try {
-      writeStr(writer, item, "");
-    } catch (error) {
-      if (error instanceof Failure) error.path = `${field}[${i}]`;
-      throw error;
+  let before: unknown;
+  let size = 0;
+  let i = 0;
+  try {
+    for (; i < length; i++) {
+      const item = list[i];
+      if (item === before && item !== undefined) copyBack(writer, size);
+      else {
+        const { bytes, position } = writer;
+        writeStr(writer, item, "");
+        size = writer.position - position;
+        // Positions in a block that moved on the way do not compare.
+        before = size <= copiedText && bytes === writer.bytes ? item : undefined;
+      }
     }
+  } catch (error) {
+    throw within(within(error, i), field);
   }
+}
+
+/** Longer texts are not copied: that would be slower than writing them. */
+const copiedText = 64;
+
+/** Repeats the last bytes, four at a time. Up to three bytes behind them are overwritten by what follows. */
+function copyBack(writer: Writer, size: number): void {
+  reserve(writer, size + 3);
+  const { view, position } = writer;
+  const source = position - size;
+  for (let i = 0; i < size; i += 4) view.setInt32(position + i, view.getInt32(source + i));
+  writer.position = position + size;
 }

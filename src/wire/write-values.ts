@@ -7,7 +7,32 @@ export function invalidValue(field: string, expected: string, value: unknown): F
   return new Failure("invalid_value", field, expected, kindOf(value));
 }
 
-/** Writes bytes that the generator prepared, one for each character: headers, tags, keys and defaults. */
+/** A struct's header and tag, prepared to be written four bytes at a time. */
+export interface Head {
+  readonly words: Int32Array;
+  readonly length: number;
+}
+
+/** Prepares a header and a tag from their bytes, one for each character. */
+export function prepareHead(raw: string): Head {
+  const padded = new DataView(new ArrayBuffer((raw.length + 3) & ~3));
+  for (let i = 0; i < raw.length; i++) padded.setUint8(i, raw.charCodeAt(i));
+  const words = new Int32Array(padded.byteLength / 4);
+  for (let i = 0; i < words.length; i++) words[i] = padded.getInt32(4 * i);
+  return { words, length: raw.length };
+}
+
+/** Writes a struct's header and tag. Up to three bytes behind it are overwritten by what follows. */
+export function writeHead(writer: Writer, head: Head): void {
+  const { words, length } = head;
+  const count = words.length;
+  reserve(writer, 4 * count);
+  const { view, position } = writer;
+  for (let i = 0; i < count; i++) view.setInt32(position + 4 * i, words[i] as number);
+  writer.position = position + length;
+}
+
+/** Writes bytes that the generator prepared, one for each character: keys and defaults. */
 export function writeRaw(writer: Writer, raw: string): void {
   const { length } = raw;
   reserve(writer, length);

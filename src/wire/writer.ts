@@ -21,7 +21,11 @@ export class Writer {
   depth = 0;
   /** How many may be. */
   maxDepth = defaultMaxDepth;
+  /** Whether a message is being written. */
+  busy = false;
   private start = 0;
+  /** The block's buffer: asking a view for it takes longer than a small message. */
+  private buffer: ArrayBuffer;
   private slab: Uint8Array<ArrayBuffer>;
   private slabView: DataView<ArrayBuffer>;
   private slabPosition = 0;
@@ -29,7 +33,8 @@ export class Writer {
 
   constructor() {
     this.slab = new Uint8Array(slabSize);
-    this.slabView = new DataView(this.slab.buffer);
+    this.buffer = this.slab.buffer;
+    this.slabView = new DataView(this.buffer);
     this.bytes = this.slab;
     this.view = this.slabView;
   }
@@ -39,11 +44,13 @@ export class Writer {
     // A slab whose buffer was transferred elsewhere has length 0, and is replaced like a full one.
     if (this.slab.length - this.slabPosition < slabTail) {
       this.slab = new Uint8Array(slabSize);
-      this.slabView = new DataView(this.slab.buffer);
+      this.buffer = this.slab.buffer;
+      this.slabView = new DataView(this.buffer);
       this.slabPosition = 0;
+      this.bytes = this.slab;
+      this.view = this.slabView;
     }
-    this.bytes = this.slab;
-    this.view = this.slabView;
+    this.busy = true;
     this.start = this.position = this.slabPosition;
     this.depth = 0;
     this.maxDepth = maxDepth;
@@ -54,12 +61,18 @@ export class Writer {
     const { bytes, start, position } = this;
     if (bytes.length === 0) throw detached();
     if (bytes === this.slab) this.slabPosition = position;
-    else {
-      this.largest = position;
+    else this.largest = position;
+    return new Uint8Array(this.buffer, start, position - start);
+  }
+
+  /** Goes back to the slab from a block of the message's own, which is not held on to. */
+  end(): void {
+    this.busy = false;
+    if (this.bytes !== this.slab) {
       this.bytes = this.slab;
+      this.buffer = this.slab.buffer;
       this.view = this.slabView;
     }
-    return bytes.subarray(start, position);
   }
 
   /** Moves the message to a larger block. */
@@ -72,7 +85,8 @@ export class Writer {
     const block = new Uint8Array(size);
     block.set(bytes.subarray(start, position));
     this.bytes = block;
-    this.view = new DataView(block.buffer);
+    this.buffer = block.buffer;
+    this.view = new DataView(this.buffer);
     this.position = position - start;
     this.start = 0;
   }
@@ -101,11 +115,11 @@ export function enterWriter(writer: Writer): void {
   }
 }
 
-let idle: Writer | undefined;
+let shared: Writer | undefined;
 
 /**
- * Encodes one message. The writer is taken for the time, so that an input whose getter encodes something itself gets
- * another one, and what a failed encoder left behind is overwritten.
+ * Encodes one message. While the shared writer is busy, an input whose getter encodes something itself gets another one;
+ * what a failed encoder left behind is overwritten.
  */
 export function encodeWith<Init>(
   write: (writer: Writer, init: Init, field: string) => void,
@@ -114,15 +128,17 @@ export function encodeWith<Init>(
   maxDepth: number = defaultMaxDepth,
 ): Uint8Array<ArrayBuffer> {
   if (maxDepth !== defaultMaxDepth) checkMaxDepth(maxDepth);
-  const writer = idle ?? new Writer();
-  idle = undefined;
+  shared ??= new Writer();
+  const writer = shared.busy ? new Writer() : shared;
+  writer.begin(maxDepth);
+  let result: Uint8Array<ArrayBuffer>;
   try {
-    writer.begin(maxDepth);
     write(writer, init, name);
-    return writer.finish();
+    result = writer.finish();
   } catch (error) {
+    writer.end();
     throw toWireError(error);
-  } finally {
-    idle = writer;
   }
+  writer.end();
+  return result;
 }
