@@ -57,7 +57,7 @@ class DecoderEmitter {
       statements.push(
         declareConstant({
           name: `headOf${name}`,
-          value: `/* @__PURE__ */ ${this.use("prepareTag")}(${quoteBytes(packArrayHeader(fields.length + 1) + packStr(name))})`,
+          value: `/* @__PURE__ */ ${this.use("prepareHead")}(${quoteBytes(packArrayHeader(fields.length + 1) + packStr(name))})`,
         }),
       );
       fieldsCount = `${this.use("readHead")}(reader, "", headOf${name}, ${fields.length}, ${quote(name)})`;

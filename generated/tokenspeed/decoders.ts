@@ -10,7 +10,7 @@ import {
   kindOf,
   malformed,
   missingElement,
-  prepareTag,
+  prepareHead,
   readAny,
   readArrayHeader,
   readBin,
@@ -75,7 +75,7 @@ import type {
   UpdateWeightsFromTensorReqOutput,
 } from "./types.ts";
 export { peekTag } from "../../src/wire/index.ts";
-const headOfPauseSchedulerReqInput = /* @__PURE__ */ prepareTag("\x94\xb6PauseSchedulerReqInput");
+const headOfPauseSchedulerReqInput = /* @__PURE__ */ prepareHead("\x94\xb6PauseSchedulerReqInput");
 
 function readPauseSchedulerReqInput(reader: Reader, field: string): PauseSchedulerReqInput {
   try {
@@ -98,7 +98,7 @@ export function decodePauseSchedulerReqInput(bytes: Uint8Array, maxDepth?: numbe
   return decodeWith(readPauseSchedulerReqInput, bytes, "PauseSchedulerReqInput", maxDepth);
 }
 
-const headOfPauseSchedulerReqOutput = /* @__PURE__ */ prepareTag("\x95\xb7PauseSchedulerReqOutput");
+const headOfPauseSchedulerReqOutput = /* @__PURE__ */ prepareHead("\x95\xb7PauseSchedulerReqOutput");
 
 function readPauseSchedulerReqOutput(reader: Reader, field: string): PauseSchedulerReqOutput {
   try {
@@ -122,7 +122,7 @@ export function decodePauseSchedulerReqOutput(bytes: Uint8Array, maxDepth?: numb
   return decodeWith(readPauseSchedulerReqOutput, bytes, "PauseSchedulerReqOutput", maxDepth);
 }
 
-const headOfResumeSchedulerReqInput = /* @__PURE__ */ prepareTag("\x93\xb7ResumeSchedulerReqInput");
+const headOfResumeSchedulerReqInput = /* @__PURE__ */ prepareHead("\x93\xb7ResumeSchedulerReqInput");
 
 function readResumeSchedulerReqInput(reader: Reader, field: string): ResumeSchedulerReqInput {
   try {
@@ -144,7 +144,7 @@ export function decodeResumeSchedulerReqInput(bytes: Uint8Array, maxDepth?: numb
   return decodeWith(readResumeSchedulerReqInput, bytes, "ResumeSchedulerReqInput", maxDepth);
 }
 
-const headOfResumeSchedulerReqOutput = /* @__PURE__ */ prepareTag("\x95\xb8ResumeSchedulerReqOutput");
+const headOfResumeSchedulerReqOutput = /* @__PURE__ */ prepareHead("\x95\xb8ResumeSchedulerReqOutput");
 
 function readResumeSchedulerReqOutput(reader: Reader, field: string): ResumeSchedulerReqOutput {
   try {
@@ -168,7 +168,7 @@ export function decodeResumeSchedulerReqOutput(bytes: Uint8Array, maxDepth?: num
   return decodeWith(readResumeSchedulerReqOutput, bytes, "ResumeSchedulerReqOutput", maxDepth);
 }
 
-const headOfIsSchedulerPausedReqInput = /* @__PURE__ */ prepareTag("\x93\xb9IsSchedulerPausedReqInput");
+const headOfIsSchedulerPausedReqInput = /* @__PURE__ */ prepareHead("\x93\xb9IsSchedulerPausedReqInput");
 
 function readIsSchedulerPausedReqInput(reader: Reader, field: string): IsSchedulerPausedReqInput {
   try {
@@ -190,7 +190,7 @@ export function decodeIsSchedulerPausedReqInput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readIsSchedulerPausedReqInput, bytes, "IsSchedulerPausedReqInput", maxDepth);
 }
 
-const headOfIsSchedulerPausedReqOutput = /* @__PURE__ */ prepareTag("\x94\xbaIsSchedulerPausedReqOutput");
+const headOfIsSchedulerPausedReqOutput = /* @__PURE__ */ prepareHead("\x94\xbaIsSchedulerPausedReqOutput");
 
 function readIsSchedulerPausedReqOutput(reader: Reader, field: string): IsSchedulerPausedReqOutput {
   try {
@@ -213,7 +213,7 @@ export function decodeIsSchedulerPausedReqOutput(bytes: Uint8Array, maxDepth?: n
   return decodeWith(readIsSchedulerPausedReqOutput, bytes, "IsSchedulerPausedReqOutput", maxDepth);
 }
 
-const headOfFlushCacheReqInput = /* @__PURE__ */ prepareTag("\x93\xb2FlushCacheReqInput");
+const headOfFlushCacheReqInput = /* @__PURE__ */ prepareHead("\x93\xb2FlushCacheReqInput");
 
 function readFlushCacheReqInput(reader: Reader, field: string): FlushCacheReqInput {
   try {
@@ -235,7 +235,7 @@ export function decodeFlushCacheReqInput(bytes: Uint8Array, maxDepth?: number): 
   return decodeWith(readFlushCacheReqInput, bytes, "FlushCacheReqInput", maxDepth);
 }
 
-const headOfFlushCacheReqOutput = /* @__PURE__ */ prepareTag("\x94\xb3FlushCacheReqOutput");
+const headOfFlushCacheReqOutput = /* @__PURE__ */ prepareHead("\x94\xb3FlushCacheReqOutput");
 
 function readFlushCacheReqOutput(reader: Reader, field: string): FlushCacheReqOutput {
   try {
@@ -258,7 +258,7 @@ export function decodeFlushCacheReqOutput(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readFlushCacheReqOutput, bytes, "FlushCacheReqOutput", maxDepth);
 }
 
-const headOfInitWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareTag("\x99\xbeInitWeightsUpdateGroupReqInput");
+const headOfInitWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareHead("\x99\xbeInitWeightsUpdateGroupReqInput");
 
 function readInitWeightsUpdateGroupReqInput(reader: Reader, field: string): InitWeightsUpdateGroupReqInput {
   try {
@@ -286,7 +286,7 @@ export function decodeInitWeightsUpdateGroupReqInput(bytes: Uint8Array, maxDepth
   return decodeWith(readInitWeightsUpdateGroupReqInput, bytes, "InitWeightsUpdateGroupReqInput", maxDepth);
 }
 
-const headOfInitWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareTag("\x95\xbfInitWeightsUpdateGroupReqOutput");
+const headOfInitWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareHead("\x95\xbfInitWeightsUpdateGroupReqOutput");
 
 function readInitWeightsUpdateGroupReqOutput(reader: Reader, field: string): InitWeightsUpdateGroupReqOutput {
   try {
@@ -310,7 +310,7 @@ export function decodeInitWeightsUpdateGroupReqOutput(bytes: Uint8Array, maxDept
   return decodeWith(readInitWeightsUpdateGroupReqOutput, bytes, "InitWeightsUpdateGroupReqOutput", maxDepth);
 }
 
-const headOfDestroyWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareTag("\x94\xd9!DestroyWeightsUpdateGroupReqInput");
+const headOfDestroyWeightsUpdateGroupReqInput = /* @__PURE__ */ prepareHead("\x94\xd9!DestroyWeightsUpdateGroupReqInput");
 
 function readDestroyWeightsUpdateGroupReqInput(reader: Reader, field: string): DestroyWeightsUpdateGroupReqInput {
   try {
@@ -333,7 +333,7 @@ export function decodeDestroyWeightsUpdateGroupReqInput(bytes: Uint8Array, maxDe
   return decodeWith(readDestroyWeightsUpdateGroupReqInput, bytes, "DestroyWeightsUpdateGroupReqInput", maxDepth);
 }
 
-const headOfDestroyWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9\"DestroyWeightsUpdateGroupReqOutput");
+const headOfDestroyWeightsUpdateGroupReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9\"DestroyWeightsUpdateGroupReqOutput");
 
 function readDestroyWeightsUpdateGroupReqOutput(reader: Reader, field: string): DestroyWeightsUpdateGroupReqOutput {
   try {
@@ -357,7 +357,7 @@ export function decodeDestroyWeightsUpdateGroupReqOutput(bytes: Uint8Array, maxD
   return decodeWith(readDestroyWeightsUpdateGroupReqOutput, bytes, "DestroyWeightsUpdateGroupReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromDistributedReqInput = /* @__PURE__ */ prepareTag("\x99\xd9$UpdateWeightsFromDistributedReqInput");
+const headOfUpdateWeightsFromDistributedReqInput = /* @__PURE__ */ prepareHead("\x99\xd9$UpdateWeightsFromDistributedReqInput");
 
 function readUpdateWeightsFromDistributedReqInput(reader: Reader, field: string): UpdateWeightsFromDistributedReqInput {
   try {
@@ -385,7 +385,7 @@ export function decodeUpdateWeightsFromDistributedReqInput(bytes: Uint8Array, ma
   return decodeWith(readUpdateWeightsFromDistributedReqInput, bytes, "UpdateWeightsFromDistributedReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromDistributedReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9%UpdateWeightsFromDistributedReqOutput");
+const headOfUpdateWeightsFromDistributedReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9%UpdateWeightsFromDistributedReqOutput");
 
 function readUpdateWeightsFromDistributedReqOutput(reader: Reader, field: string): UpdateWeightsFromDistributedReqOutput {
   try {
@@ -409,7 +409,7 @@ export function decodeUpdateWeightsFromDistributedReqOutput(bytes: Uint8Array, m
   return decodeWith(readUpdateWeightsFromDistributedReqOutput, bytes, "UpdateWeightsFromDistributedReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromTensorReqInput = /* @__PURE__ */ prepareTag("\x97\xbfUpdateWeightsFromTensorReqInput");
+const headOfUpdateWeightsFromTensorReqInput = /* @__PURE__ */ prepareHead("\x97\xbfUpdateWeightsFromTensorReqInput");
 
 function readUpdateWeightsFromTensorReqInput(reader: Reader, field: string): UpdateWeightsFromTensorReqInput {
   try {
@@ -435,7 +435,7 @@ export function decodeUpdateWeightsFromTensorReqInput(bytes: Uint8Array, maxDept
   return decodeWith(readUpdateWeightsFromTensorReqInput, bytes, "UpdateWeightsFromTensorReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromTensorReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9 UpdateWeightsFromTensorReqOutput");
+const headOfUpdateWeightsFromTensorReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9 UpdateWeightsFromTensorReqOutput");
 
 function readUpdateWeightsFromTensorReqOutput(reader: Reader, field: string): UpdateWeightsFromTensorReqOutput {
   try {
@@ -459,7 +459,7 @@ export function decodeUpdateWeightsFromTensorReqOutput(bytes: Uint8Array, maxDep
   return decodeWith(readUpdateWeightsFromTensorReqOutput, bytes, "UpdateWeightsFromTensorReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightsFromMooncakeReqInput = /* @__PURE__ */ prepareTag("\x96\xd9!UpdateWeightsFromMooncakeReqInput");
+const headOfUpdateWeightsFromMooncakeReqInput = /* @__PURE__ */ prepareHead("\x96\xd9!UpdateWeightsFromMooncakeReqInput");
 
 function readUpdateWeightsFromMooncakeReqInput(reader: Reader, field: string): UpdateWeightsFromMooncakeReqInput {
   try {
@@ -484,7 +484,7 @@ export function decodeUpdateWeightsFromMooncakeReqInput(bytes: Uint8Array, maxDe
   return decodeWith(readUpdateWeightsFromMooncakeReqInput, bytes, "UpdateWeightsFromMooncakeReqInput", maxDepth);
 }
 
-const headOfUpdateWeightsFromMooncakeReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9\"UpdateWeightsFromMooncakeReqOutput");
+const headOfUpdateWeightsFromMooncakeReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9\"UpdateWeightsFromMooncakeReqOutput");
 
 function readUpdateWeightsFromMooncakeReqOutput(reader: Reader, field: string): UpdateWeightsFromMooncakeReqOutput {
   try {
@@ -508,7 +508,7 @@ export function decodeUpdateWeightsFromMooncakeReqOutput(bytes: Uint8Array, maxD
   return decodeWith(readUpdateWeightsFromMooncakeReqOutput, bytes, "UpdateWeightsFromMooncakeReqOutput", maxDepth);
 }
 
-const headOfUpdateWeightFromDiskReqInput = /* @__PURE__ */ prepareTag("\x97\xbcUpdateWeightFromDiskReqInput");
+const headOfUpdateWeightFromDiskReqInput = /* @__PURE__ */ prepareHead("\x97\xbcUpdateWeightFromDiskReqInput");
 
 function readUpdateWeightFromDiskReqInput(reader: Reader, field: string): UpdateWeightFromDiskReqInput {
   try {
@@ -534,7 +534,7 @@ export function decodeUpdateWeightFromDiskReqInput(bytes: Uint8Array, maxDepth?:
   return decodeWith(readUpdateWeightFromDiskReqInput, bytes, "UpdateWeightFromDiskReqInput", maxDepth);
 }
 
-const headOfUpdateWeightFromDiskReqOutput = /* @__PURE__ */ prepareTag("\x96\xbdUpdateWeightFromDiskReqOutput");
+const headOfUpdateWeightFromDiskReqOutput = /* @__PURE__ */ prepareHead("\x96\xbdUpdateWeightFromDiskReqOutput");
 
 function readUpdateWeightFromDiskReqOutput(reader: Reader, field: string): UpdateWeightFromDiskReqOutput {
   try {
@@ -559,7 +559,7 @@ export function decodeUpdateWeightFromDiskReqOutput(bytes: Uint8Array, maxDepth?
   return decodeWith(readUpdateWeightFromDiskReqOutput, bytes, "UpdateWeightFromDiskReqOutput", maxDepth);
 }
 
-const headOfRebalanceExpertsReqInput = /* @__PURE__ */ prepareTag("\x93\xb8RebalanceExpertsReqInput");
+const headOfRebalanceExpertsReqInput = /* @__PURE__ */ prepareHead("\x93\xb8RebalanceExpertsReqInput");
 
 function readRebalanceExpertsReqInput(reader: Reader, field: string): RebalanceExpertsReqInput {
   try {
@@ -581,7 +581,7 @@ export function decodeRebalanceExpertsReqInput(bytes: Uint8Array, maxDepth?: num
   return decodeWith(readRebalanceExpertsReqInput, bytes, "RebalanceExpertsReqInput", maxDepth);
 }
 
-const headOfRebalanceExpertsReqOutput = /* @__PURE__ */ prepareTag("\x95\xb9RebalanceExpertsReqOutput");
+const headOfRebalanceExpertsReqOutput = /* @__PURE__ */ prepareHead("\x95\xb9RebalanceExpertsReqOutput");
 
 function readRebalanceExpertsReqOutput(reader: Reader, field: string): RebalanceExpertsReqOutput {
   try {
@@ -605,7 +605,7 @@ export function decodeRebalanceExpertsReqOutput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readRebalanceExpertsReqOutput, bytes, "RebalanceExpertsReqOutput", maxDepth);
 }
 
-const headOfReleaseMemoryOccupationReqInput = /* @__PURE__ */ prepareTag("\x94\xbfReleaseMemoryOccupationReqInput");
+const headOfReleaseMemoryOccupationReqInput = /* @__PURE__ */ prepareHead("\x94\xbfReleaseMemoryOccupationReqInput");
 
 function readReleaseMemoryOccupationReqInput(reader: Reader, field: string): ReleaseMemoryOccupationReqInput {
   try {
@@ -628,7 +628,7 @@ export function decodeReleaseMemoryOccupationReqInput(bytes: Uint8Array, maxDept
   return decodeWith(readReleaseMemoryOccupationReqInput, bytes, "ReleaseMemoryOccupationReqInput", maxDepth);
 }
 
-const headOfReleaseMemoryOccupationReqOutput = /* @__PURE__ */ prepareTag("\x95\xd9 ReleaseMemoryOccupationReqOutput");
+const headOfReleaseMemoryOccupationReqOutput = /* @__PURE__ */ prepareHead("\x95\xd9 ReleaseMemoryOccupationReqOutput");
 
 function readReleaseMemoryOccupationReqOutput(reader: Reader, field: string): ReleaseMemoryOccupationReqOutput {
   try {
@@ -652,7 +652,7 @@ export function decodeReleaseMemoryOccupationReqOutput(bytes: Uint8Array, maxDep
   return decodeWith(readReleaseMemoryOccupationReqOutput, bytes, "ReleaseMemoryOccupationReqOutput", maxDepth);
 }
 
-const headOfResumeMemoryOccupationReqInput = /* @__PURE__ */ prepareTag("\x94\xbeResumeMemoryOccupationReqInput");
+const headOfResumeMemoryOccupationReqInput = /* @__PURE__ */ prepareHead("\x94\xbeResumeMemoryOccupationReqInput");
 
 function readResumeMemoryOccupationReqInput(reader: Reader, field: string): ResumeMemoryOccupationReqInput {
   try {
@@ -675,7 +675,7 @@ export function decodeResumeMemoryOccupationReqInput(bytes: Uint8Array, maxDepth
   return decodeWith(readResumeMemoryOccupationReqInput, bytes, "ResumeMemoryOccupationReqInput", maxDepth);
 }
 
-const headOfResumeMemoryOccupationReqOutput = /* @__PURE__ */ prepareTag("\x95\xbfResumeMemoryOccupationReqOutput");
+const headOfResumeMemoryOccupationReqOutput = /* @__PURE__ */ prepareHead("\x95\xbfResumeMemoryOccupationReqOutput");
 
 function readResumeMemoryOccupationReqOutput(reader: Reader, field: string): ResumeMemoryOccupationReqOutput {
   try {
@@ -699,7 +699,7 @@ export function decodeResumeMemoryOccupationReqOutput(bytes: Uint8Array, maxDept
   return decodeWith(readResumeMemoryOccupationReqOutput, bytes, "ResumeMemoryOccupationReqOutput", maxDepth);
 }
 
-const headOfIsSleepingReqInput = /* @__PURE__ */ prepareTag("\x93\xb2IsSleepingReqInput");
+const headOfIsSleepingReqInput = /* @__PURE__ */ prepareHead("\x93\xb2IsSleepingReqInput");
 
 function readIsSleepingReqInput(reader: Reader, field: string): IsSleepingReqInput {
   try {
@@ -721,7 +721,7 @@ export function decodeIsSleepingReqInput(bytes: Uint8Array, maxDepth?: number): 
   return decodeWith(readIsSleepingReqInput, bytes, "IsSleepingReqInput", maxDepth);
 }
 
-const headOfIsSleepingReqOutput = /* @__PURE__ */ prepareTag("\x94\xb3IsSleepingReqOutput");
+const headOfIsSleepingReqOutput = /* @__PURE__ */ prepareHead("\x94\xb3IsSleepingReqOutput");
 
 function readIsSleepingReqOutput(reader: Reader, field: string): IsSleepingReqOutput {
   try {
@@ -744,7 +744,7 @@ export function decodeIsSleepingReqOutput(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readIsSleepingReqOutput, bytes, "IsSleepingReqOutput", maxDepth);
 }
 
-const headOfGetInternalStateReq = /* @__PURE__ */ prepareTag("\x93\xb3GetInternalStateReq");
+const headOfGetInternalStateReq = /* @__PURE__ */ prepareHead("\x93\xb3GetInternalStateReq");
 
 function readGetInternalStateReq(reader: Reader, field: string): GetInternalStateReq {
   try {
@@ -766,7 +766,7 @@ export function decodeGetInternalStateReq(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readGetInternalStateReq, bytes, "GetInternalStateReq", maxDepth);
 }
 
-const headOfGetInternalStateReqOutput = /* @__PURE__ */ prepareTag("\x94\xb9GetInternalStateReqOutput");
+const headOfGetInternalStateReqOutput = /* @__PURE__ */ prepareHead("\x94\xb9GetInternalStateReqOutput");
 
 function readGetInternalStateReqOutput(reader: Reader, field: string): GetInternalStateReqOutput {
   try {
@@ -791,7 +791,7 @@ export function decodeGetInternalStateReqOutput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readGetInternalStateReqOutput, bytes, "GetInternalStateReqOutput", maxDepth);
 }
 
-const headOfSetInternalStateReq = /* @__PURE__ */ prepareTag("\x94\xb3SetInternalStateReq");
+const headOfSetInternalStateReq = /* @__PURE__ */ prepareHead("\x94\xb3SetInternalStateReq");
 
 function readSetInternalStateReq(reader: Reader, field: string): SetInternalStateReq {
   try {
@@ -816,7 +816,7 @@ export function decodeSetInternalStateReq(bytes: Uint8Array, maxDepth?: number):
   return decodeWith(readSetInternalStateReq, bytes, "SetInternalStateReq", maxDepth);
 }
 
-const headOfSetInternalStateReqOutput = /* @__PURE__ */ prepareTag("\x95\xb9SetInternalStateReqOutput");
+const headOfSetInternalStateReqOutput = /* @__PURE__ */ prepareHead("\x95\xb9SetInternalStateReqOutput");
 
 function readSetInternalStateReqOutput(reader: Reader, field: string): SetInternalStateReqOutput {
   try {
@@ -842,7 +842,7 @@ export function decodeSetInternalStateReqOutput(bytes: Uint8Array, maxDepth?: nu
   return decodeWith(readSetInternalStateReqOutput, bytes, "SetInternalStateReqOutput", maxDepth);
 }
 
-const headOfProfileReq = /* @__PURE__ */ prepareTag("\x9c\xaaProfileReq");
+const headOfProfileReq = /* @__PURE__ */ prepareHead("\x9c\xaaProfileReq");
 
 function readProfileReq(reader: Reader, field: string): ProfileReq {
   try {
@@ -873,7 +873,7 @@ export function decodeProfileReq(bytes: Uint8Array, maxDepth?: number): ProfileR
   return decodeWith(readProfileReq, bytes, "ProfileReq", maxDepth);
 }
 
-const headOfProfileReqOutput = /* @__PURE__ */ prepareTag("\x95\xb0ProfileReqOutput");
+const headOfProfileReqOutput = /* @__PURE__ */ prepareHead("\x95\xb0ProfileReqOutput");
 
 function readProfileReqOutput(reader: Reader, field: string): ProfileReqOutput {
   try {

@@ -1,32 +1,27 @@
+// biome-ignore-all assist/source/organizeImports: grouped by who uses it
+
 // For users.
 export { EngineWireError, type EngineWireErrorDetails, type ErrorCode, errorCodes, isEngineWireError } from "./errors.ts";
+export { defaultMaxDepth, highestMaxDepth } from "./limits.ts";
+export { decodeAny } from "./read-any.ts";
+export { type DynamicMap, type DynamicMapInit, Ext, Float, float } from "./values.ts";
+export { encodeAny } from "./write-any.ts";
+
 // For generated code.
 export { kindOf, within } from "./failure.ts";
-export { defaultMaxDepth, highestMaxDepth } from "./limits.ts";
-export { decodeAny, readAny, readDict, readMap } from "./read-any.ts";
+export { prepareHead } from "./head.ts";
+export { readAny, readDict, readMap } from "./read-any.ts";
 export { readFloat64, readInt32, readInt64, readInt64List, readInteger, readUint16, readUint32, readUint64 } from "./read-numbers.ts";
 export { readStrList } from "./read-str-list.ts";
-export { peekTag, prepareTag, readHead, readTag, unknownTag } from "./read-tag.ts";
+export { peekTag, readHead, readTag, unknownTag } from "./read-tag.ts";
 export { readRepeatedStr, readStr, readStrOrList } from "./read-text.ts";
 export { missingElement, readArrayHeader, readBin, readBool, readMapHeader, readNil } from "./read-values.ts";
 export { decodeWith, enterReader, malformed, type Reader } from "./reader.ts";
 export { skipValues } from "./skip.ts";
-export { type DynamicMap, type DynamicMapInit, Ext, Float, float } from "./values.ts";
-export { encodeAny, writeAny, writeDict, writeMap } from "./write-any.ts";
+export { writeAny, writeDict, writeMap } from "./write-any.ts";
 export { writeInt32, writeInt64, writeInt64List, writeUint16, writeUint32, writeUint64 } from "./write-integers.ts";
 export { writeStrList } from "./write-str-list.ts";
 export { checkObject, checkProperties, missingField, unknownUnionTag } from "./write-struct.ts";
 export { writeStr, writeStrOrList } from "./write-text.ts";
-export {
-  invalidValue,
-  prepareHead,
-  writeArrayHeader,
-  writeBin,
-  writeBool,
-  writeFloat64,
-  writeHead,
-  writeMapHeader,
-  writeNil,
-  writeRaw,
-} from "./write-values.ts";
+export { invalidValue, writeArrayHeader, writeBin, writeBool, writeFloat64, writeHead, writeNil, writeRaw } from "./write-values.ts";
 export { encodeWith, enterWriter, type Writer } from "./writer.ts";

@@ -2,7 +2,7 @@ import { within } from "./failure.ts";
 import { nativeText } from "./native-text.ts";
 import { readStrHeader, readStrItems, textAt } from "./read-text.ts";
 import { readArrayHeader } from "./read-values.ts";
-import type { Reader } from "./reader.ts";
+import { type Reader, truncated } from "./reader.ts";
 
 /** Shorter lists are read one by one. */
 const bulkLength = 8;
@@ -28,41 +28,46 @@ export function readStrList(reader: Reader, field: string): string[] {
   if (places.length < 2 * length) places = new Int32Array(3 * length);
   const found = places;
   const start = reader.position;
+  let position = start;
   let bits = 0;
   let distinct = 0;
   let before = 0;
   let beforeLength = -1;
   for (let i = 0; i < length; i++) {
-    const size = readItemHeader(reader, i, field);
-    let { position } = reader;
-    const stop = position + size;
-    found[2 * i] = position;
-    if (size === beforeLength && isSame(view, bytes, position, before, size)) found[2 * i + 1] = sameAsBefore;
-    else {
-      found[2 * i + 1] = size;
-      if (size !== 0) {
-        distinct++;
-        before = position;
-        beforeLength = size;
-      }
-      for (; position + 4 <= stop; position += 4) bits |= view.getInt32(position);
-      for (; position < stop; position++) bits |= bytes[position] as number;
+    const format = bytes[position] as number;
+    let size = format & 0x1f;
+    position++;
+    if ((format & 0xe0) !== 0xa0) {
+      size = format === 0xd9 ? (bytes[position++] as number) : readItemHeader(reader, position - 1, i, field);
+      if (format !== 0xd9) position = reader.position;
     }
-    reader.position = stop;
+    const stop = position + size;
+    // Also where the length itself is missing, and `stop` therefore not a number.
+    if (!(stop <= reader.end)) throw within(within(truncated(reader, ""), i), field);
+    found[2 * i] = position;
+    if (size === beforeLength && isSame(view, bytes, position, before, size)) {
+      found[2 * i + 1] = sameAsBefore;
+      position = stop;
+      continue;
+    }
+    found[2 * i + 1] = size;
+    if (size !== 0) {
+      distinct++;
+      before = position;
+      beforeLength = size;
+    }
+    for (; position + 4 <= stop; position += 4) bits |= view.getInt32(position);
+    for (; position < stop; position++) bits |= bytes[position] as number;
   }
+  reader.position = position;
   // Many equal texts and few others: decoding those few alone is cheaper.
   const apart = (bits & 0x80808080) !== 0 || distinct * 8 < length;
   return apart ? decodeApart(reader, found, length, field) : cutOut(reader, found, length, start);
 }
 
-function readItemHeader(reader: Reader, index: number, field: string): number {
-  const { position } = reader;
-  const format = reader.bytes[position] as number;
-  const size = format & 0x1f;
-  if ((format & 0xe0) === 0xa0 && position + size < reader.end) {
-    reader.position = position + 1;
-    return size;
-  }
+// Headers of 16 or 32 bits, and what is not a string.
+function readItemHeader(reader: Reader, position: number, index: number, field: string): number {
+  reader.position = position;
   try {
     return readStrHeader(reader, "");
   } catch (error) {

@@ -1,7 +1,8 @@
 import { Failure, kindOf } from "./failure.ts";
+import type { Head } from "./head.ts";
 import { defaultMaxDepth } from "./limits.ts";
 import { readRepeatedStr } from "./read-text.ts";
-import { readArrayHeader } from "./read-values.ts";
+import { int32At, readArrayHeader } from "./read-values.ts";
 import { Reader } from "./reader.ts";
 import { isBytes } from "./values.ts";
 
@@ -10,23 +11,22 @@ export function unknownTag(field: string, expected: string, tag: string, offset:
   return new Failure("unknown_tag", field, expected, kindOf(tag), offset);
 }
 
-/** A struct's header and tag, prepared to be compared, from their bytes, one for each character. */
-export function prepareTag(raw: string): Uint8Array {
-  return Uint8Array.from(raw, (character) => character.charCodeAt(0));
-}
-
 /**
  * Reads the header and the tag of one struct and returns how many elements follow. `head` is what a peer of the same
  * version writes; other widths and lengths are read the long way.
  */
-export function readHead(reader: Reader, field: string, head: Uint8Array, elements: number, tag: string): number {
+export function readHead(reader: Reader, field: string, head: Head, elements: number, tag: string): number {
   const { bytes, position } = reader;
-  const { length } = head;
-  let i = 0;
-  while (i < length && bytes[position + i] === head[i]) i++;
-  if (i === length) {
-    reader.position = position + length;
-    return elements;
+  const { words, length, last } = head;
+  if (length >= 4 && position + length <= reader.end && int32At(bytes, position + length - 4) === last) {
+    // The last word may be filled up; `last` has covered it.
+    const whole = length >> 2;
+    let i = 0;
+    while (i < whole && int32At(bytes, position + 4 * i) === words[i]) i++;
+    if (i === whole) {
+      reader.position = position + length;
+      return elements;
+    }
   }
   const count = readArrayHeader(reader, field) - 1;
   const at = reader.position;

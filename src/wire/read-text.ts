@@ -3,8 +3,10 @@ import { nativeText } from "./native-text.ts";
 import { need, readArrayHeader, uint16At, uint32At } from "./read-values.ts";
 import { malformed, type Reader, unexpected } from "./reader.ts";
 
-/** Up to this length a string is put together from its bytes; a native call costs more. */
-const assembledText: number = nativeText === null ? 24 : 12;
+/** Up to this length a string is put together from its bytes; a native call of Node's costs more. */
+const assembledText = 12;
+/** Up to this length it is worth looking whether a string is ASCII. */
+const scannedText: number = nativeText === null ? 24 : 64;
 /** Strings up to this length are looked up among those read before. */
 const cachedText = 40;
 
@@ -49,10 +51,13 @@ export function readStr(reader: Reader, field: string): string {
 /** The text of a range of bytes, which must be valid UTF-8. */
 export function textAt(reader: Reader, start: number, end: number, field: string): string {
   const { bytes } = reader;
-  if (end - start <= assembledText) {
+  if (end - start <= scannedText) {
     let bits = 0;
     for (let i = start; i < end; i++) bits |= bytes[i] as number;
-    if (bits < 0x80) return assemble(bytes, start, end);
+    if (bits < 0x80) {
+      if (nativeText === null || end - start <= assembledText) return assemble(bytes, start, end);
+      return nativeText.latin1Slice.call(bytes, start, end);
+    }
   }
   if (nativeText === null) return strictTextAt(reader, start, end, field);
   const text = nativeText.utf8Slice.call(bytes, start, end);

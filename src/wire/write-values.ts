@@ -1,25 +1,11 @@
 import { Failure, kindOf } from "./failure.ts";
+import type { Head } from "./head.ts";
 import { isBytes } from "./values.ts";
 import { reserve, type Writer } from "./writer.ts";
 
 /** A value that the field's type does not hold. */
 export function invalidValue(field: string, expected: string, value: unknown): Failure {
   return new Failure("invalid_value", field, expected, kindOf(value));
-}
-
-/** A struct's header and tag, prepared to be written four bytes at a time. */
-export interface Head {
-  readonly words: Int32Array;
-  readonly length: number;
-}
-
-/** Prepares a header and a tag from their bytes, one for each character. */
-export function prepareHead(raw: string): Head {
-  const padded = new DataView(new ArrayBuffer((raw.length + 3) & ~3));
-  for (let i = 0; i < raw.length; i++) padded.setUint8(i, raw.charCodeAt(i));
-  const words = new Int32Array(padded.byteLength / 4);
-  for (let i = 0; i < words.length; i++) words[i] = padded.getInt32(4 * i);
-  return { words, length: raw.length };
 }
 
 /** Writes a struct's header and tag. Up to three bytes behind it are overwritten by what follows. */
