@@ -6,6 +6,7 @@ import { tokenspeed } from "../../schema/tokenspeed/index.ts";
 export type Arrival =
   | { readonly kind: "dead" }
   | { readonly kind: "batch"; readonly columns: readonly unknown[] }
+  | { readonly kind: "unknown"; readonly value: unknown }
   | { readonly kind: "reply"; readonly tag: string; readonly fields: Readonly<Record<string, unknown>> };
 
 const structs = new Map(tokenspeed.operations.flatMap(({ request, reply }) => [request, reply]).map((struct) => [struct.name, struct]));
@@ -50,8 +51,10 @@ export function encodeGenerate(
 
 function readArrival(frame: Uint8Array): Arrival {
   if (Buffer.from(frame).toString("latin1") === "ENGINE_CORE_DEAD") return { kind: "dead" };
-  const [tag, ...columns] = decode(frame) as [string, ...unknown[]];
+  const value = decode(frame);
+  const [tag, ...columns] = (Array.isArray(value) ? value : []) as [string, ...unknown[]];
   if (tag === "BatchTokenIDOutSlim") return { kind: "batch", columns };
+  if (!structs.has(tag)) return { kind: "unknown", value };
   const names = fieldsOf(tag).map(({ name }) => name);
   if (names.length !== columns.length) throw new Error(`${tag} came with ${columns.length} fields`);
   return { kind: "reply", tag, fields: Object.fromEntries(names.map((name, index) => [name, columns[index]])) };
@@ -106,6 +109,7 @@ export class RawFrontend {
         registered.add((identity as Buffer).readUInt16LE());
       }
     })();
+    registrations.catch(() => {});
     while (ready.size < this.#engines) {
       const [identity, payload] = (await this.#handshake.receive()) as [Buffer, Buffer];
       const engine = identity.readUInt16LE();

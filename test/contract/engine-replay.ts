@@ -61,7 +61,8 @@ class Run {
   arrived(engine: number, arrival: Arrival): void {
     if (arrival.kind === "dead") this.#dead.add(engine);
     else if (arrival.kind === "batch") this.#takeBatch(arrival.columns);
-    else this.#takeReply(engine, arrival);
+    else if (arrival.kind === "reply") this.#takeReply(engine, arrival);
+    else this.surprises.push(`engine ${engine} sent ${JSON.stringify(arrival.value)}`);
     for (const watcher of this.#watchers) watcher();
   }
 

@@ -1,0 +1,105 @@
+import { encode } from "@msgpack/msgpack";
+import { describe, expect, test } from "vitest";
+import { readEngineMessage } from "../../../src/testing/engine-message.ts";
+import { quoted, quotedList } from "../../../src/testing/texts.ts";
+
+const maxModelLen = 100;
+
+function read(type: number, payload: unknown): unknown {
+  return readEngineMessage([Uint8Array.of(type), encode(payload)], maxModelLen);
+}
+
+/** An ADD with these sampling parameters and fields by position. */
+function generate(inputIds: unknown, sampling: Record<number, unknown> = {}, fields: Record<number, unknown> = {}): unknown {
+  const params: unknown[] = [5, null, null, 1, 1, -1, 0, 0, 0, 1, 0, null, null, null, null, false, true, true, false, null, null];
+  params.push(null, null, null, null, 1);
+  for (const [position, value] of Object.entries(sampling)) params[Number(position)] = value;
+  const values: unknown[] = ["TokenizedGenerateReqInput", "r", null, null, inputIds, params, false, -1, 0, null, true];
+  for (let position = 11; position < 25; position += 1) values[position] = position === 14 ? false : position === 15 ? 0 : null;
+  for (const [position, value] of Object.entries(fields)) values[Number(position)] = value;
+  return read(0, values);
+}
+
+describe("control operations are read as the engine reads them", () => {
+  test("any string is a pause mode and any integer a profile kind", () => {
+    expect(read(2, ["PauseSchedulerReqInput", null, null, "bogus"])).toMatchObject({ request: { mode: "bogus" } });
+    expect(read(2, ["PauseSchedulerReqInput", null, null, ""])).toMatchObject({ request: { mode: "" } });
+    expect(read(2, ["ProfileReq", null, null, 3])).toMatchObject({ request: { kind: 3, outputDir: null } });
+  });
+
+  test("a short array takes the defaults, a missing mode is abort", () => {
+    expect(read(2, ["PauseSchedulerReqInput"])).toMatchObject({ request: { mode: "abort", rid: null } });
+  });
+
+  test.each([
+    ["a mode that is an integer", ["PauseSchedulerReqInput", null, null, 5]],
+    ["a mode that is nil", ["PauseSchedulerReqInput", null, null, null]],
+    ["a bad rid beside a bad mode", ["PauseSchedulerReqInput", 5, null, "bogus"]],
+    ["a kind with a fraction", ["ProfileReq", null, null, 1.5]],
+    ["a reply's tag", ["IsSleepingReqOutput", null, null, true]],
+    ["a generate request", ["TokenizedGenerateReqInput", "x", null, null, [1], [1]]],
+    ["a map", { tag: "IsSleepingReqInput" }],
+  ])("%s is malformed", (_, payload) => {
+    expect(() => read(2, payload)).toThrow();
+  });
+});
+
+describe("generate requests", () => {
+  test("are admitted with their budget clamped to the context", () => {
+    expect(generate([1, 2, 3])).toMatchObject({ kind: "add", admission: { rid: "r", prompt: [1, 2, 3], maxNewTokens: 5, stream: true } });
+    expect(generate([1, 2, 3], { 0: null })).toMatchObject({ admission: { maxNewTokens: 95 } });
+    expect(generate([1, 2, 3], { 0: 1000 })).toMatchObject({ admission: { maxNewTokens: 95 } });
+    expect(generate(Array(94).fill(1), { 0: 50 })).toMatchObject({ kind: "add", admission: { maxNewTokens: 4 } });
+  });
+
+  test.each([
+    ["the prompt has 95 tokens; this engine admits at most 94", Array(95).fill(1), {}, {}],
+    ["a request needs prompt token ids", null, {}, {}],
+    ["n=2 is not supported on the msgpack wire; the frontend must fan out n > 1 itself", [1], { 25: 2 }, {}],
+    ["logprobs were requested but the server was started without --enable-output-logprobs", [1], {}, { 6: true }],
+    ["top_p must be in (0, 1], got 1.5.", [1], { 4: 1.5 }, {}],
+    ["top_k must be < 128 (fused kernel limit) or -1 (disable), got 200.", [1], { 5: 200 }, {}],
+    ["min_new_tokens must be in (0, max_new_tokens(5)], got 9.", [1], { 10: 9 }, {}],
+    ["max_new_tokens must be at least 0, got -1.", [1], { 0: -1 }, {}],
+    ["logit_bias must has keys in [0, 99999], got 500000.", [1], { 22: { 500000: 1 } }, {}],
+    ["stop strings are not matched on the msgpack wire; the frontend matches them and sends stop_token_ids only", [1], { 1: "x" }, {}],
+    ["session id s does not exist", [1], {}, { 12: ["s", null, null, null, null] }],
+    ["hidden states are not supported by this engine host", [1], {}, { 14: true }],
+    ["bad thing", [1], {}, { 23: "bad thing" }],
+  ])("%s", (message, inputIds, sampling, fields) => {
+    expect(generate(inputIds, sampling, fields)).toMatchObject({ kind: "refused", rid: "r", message });
+  });
+
+  test("a greedy temperature replaces the top-k", () => {
+    expect(generate([1], { 3: 0, 5: 500 })).toMatchObject({ kind: "add" });
+  });
+
+  test("without a single request id they are malformed", () => {
+    expect(() => generate([1], {}, { 1: null })).toThrow("single request id");
+    expect(() => generate([1], {}, { 1: ["a"] })).toThrow("single request id");
+  });
+});
+
+describe("framing", () => {
+  const payload = encode(["IsSleepingReqInput"]);
+  test.each([
+    ["no payload", [Uint8Array.of(2)]],
+    ["an empty type", [new Uint8Array(), payload]],
+    ["a long type", [Uint8Array.of(2, 2), payload]],
+    ["an unknown type", [Uint8Array.of(3), payload]],
+    ["an ABORT of no list", [Uint8Array.of(1), encode("r")]],
+    ["an ABORT of integers", [Uint8Array.of(1), encode([1])]],
+  ])("%s is malformed", (_, frames) => {
+    expect(() => readEngineMessage(frames, maxModelLen)).toThrow();
+  });
+
+  test("frames behind the payload are ignored", () => {
+    expect(readEngineMessage([Uint8Array.of(2), payload, payload], maxModelLen)).toMatchObject({ kind: "control" });
+  });
+});
+
+test("texts are quoted as Rust's debug form does", () => {
+  expect(quoted('a"b\\c\n\t\0\u0001é')).toBe('"a\\"b\\\\c\\n\\t\\0\\u{1}é"');
+  expect(quotedList(["a", "b"])).toBe('["a", "b"]');
+  expect(quotedList([])).toBe("[]");
+});
