@@ -52,6 +52,11 @@ export class LineProcess {
     return this.#lines;
   }
 
+  /** What it wrote to stderr so far. */
+  get errors(): string {
+    return this.#errors;
+  }
+
   /** Writes a line to it. */
   tell(line: object): void {
     this.#child.stdin?.write(`${JSON.stringify(line)}\n`);
