@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { allFields, allStructs, membersOf, propertyOf } from "../schema/derive.ts";
 import type {
   ConstantDefinition,
   DefaultValue,
@@ -8,7 +9,6 @@ import type {
   StructDefinition,
   WireType,
 } from "../schema/dsl.ts";
-import { toProperty } from "./names.ts";
 
 /** A field as the emitters need it. */
 export interface ModelField {
@@ -57,23 +57,6 @@ export interface Model {
   readonly constants: readonly ConstantDefinition[];
 }
 
-/** The structs of a protocol in the order of emission: of operations first, then the others, then union members. */
-export function allStructs(protocol: ProtocolDefinition): StructDefinition[] {
-  const members = protocol.unions.flatMap(({ members }) => (typeof members === "string" ? [] : members));
-  const operations = protocol.operations.flatMap(({ request, reply }) => [request, reply]);
-  return [...new Set([...operations, ...protocol.structs, ...members])];
-}
-
-/** A struct's fields, those of its base first. */
-export function allFields(definition: StructDefinition): StructDefinition["fields"] {
-  return [...(definition.extends?.fields ?? []), ...definition.fields];
-}
-
-/** The property a field has in TypeScript. */
-export function propertyOf(field: { readonly name: string; readonly property?: string }): string {
-  return field.property ?? toProperty(field.name);
-}
-
 function modelStruct(definition: StructDefinition): ModelStruct {
   const { name, doc, layout, tagged = false } = definition;
   const fields = allFields(definition).map((field) => ({
@@ -99,15 +82,11 @@ function modelOperation(definition: OperationDefinition): ModelOperation {
 /** Builds the model of a checked protocol. */
 export function buildModel(protocol: ProtocolDefinition): Model {
   const { name, release, doc, constants, operations } = protocol;
-  const unions = protocol.unions.map((union) => {
-    const members =
-      union.members === "requests"
-        ? operations.map(({ request }) => request.name)
-        : union.members === "replies"
-          ? operations.map(({ reply }) => reply.name)
-          : union.members.map((member) => member.name);
-    return { name: union.name, doc: union.doc, members: [...new Set(members)] };
-  });
+  const unions = protocol.unions.map((union) => ({
+    name: union.name,
+    doc: union.doc,
+    members: membersOf(protocol, union.members).map((member) => member.name),
+  }));
   return {
     name,
     release,

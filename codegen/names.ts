@@ -1,17 +1,3 @@
-/** A wire name as a TypeScript property: `http_worker_ipc` becomes `httpWorkerIpc`. Leading underscores stay. */
-export function toProperty(wireName: string): string {
-  const [, lead = "", rest = ""] = /^(_*)(.*)$/s.exec(wireName) ?? [];
-  if (rest === "") return wireName;
-  const parts = rest.split(/[_\-. ]+/).filter((part) => part !== "");
-  const first = (parts[0] ?? "").replace(/^\p{Lu}/u, (letter) => letter.toLowerCase());
-  return lead + first + parts.slice(1).map(capitalize).join("");
-}
-
-/** A text with its first letter in upper case. */
-export function capitalize(text: string): string {
-  return text.replace(/^./su, (letter) => letter.toUpperCase());
-}
-
 const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 
 /** Whether a text can stand as a name in TypeScript, reserved words aside. */

@@ -1,5 +1,6 @@
+import { capitalize } from "../../schema/derive.ts";
 import type { WireType } from "../../schema/dsl.ts";
-import { capitalize, quote } from "../names.ts";
+import { quote } from "../names.ts";
 
 /** The TypeScript type a decoder returns for a wire type. */
 export function decodedType(type: WireType): string {

@@ -1,0 +1,102 @@
+import * as z from "zod";
+import type { Problem } from "./check.ts";
+import type { DefaultValue, WireType } from "./dsl.ts";
+
+const doc = z.string().refine((text) => text.trim() !== "", "needs a sentence of documentation");
+const wellFormed = z
+  .string()
+  .min(1, "must not be empty")
+  .refine((text) => !/\p{Surrogate}/u.test(text), "must be text that UTF-8 can hold");
+const name = wellFormed;
+const release = z.string().regex(/^\d+\.\d+\.\d+$/, "must be a release such as 0.1.0");
+
+const scalars = ["bool", "i32", "u16", "u32", "i64", "u64", "f64", "str", "bytes", "any", "dict", "strOrList"] as const;
+const wireType: z.ZodType<WireType> = z.lazy(() =>
+  z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.enum(scalars) }),
+    z.strictObject({ kind: z.literal("list"), item: wireType }),
+    z.strictObject({ kind: z.literal("tuple"), items: z.array(wireType) }),
+    z.strictObject({ kind: z.literal("map"), value: wireType }),
+    z.strictObject({ kind: z.literal("nullable"), inner: wireType }),
+    z.strictObject({ kind: z.literal("literal"), values: z.array(z.union([wellFormed.or(z.literal("")), z.number()])) }),
+    z.strictObject({ kind: z.literal("struct"), name }),
+  ]),
+);
+
+const defaultValue: z.ZodType<DefaultValue> = z.lazy(() =>
+  z.union([
+    z.null(),
+    z.boolean(),
+    z.custom<number>((value) => typeof value === "number"),
+    z.bigint(),
+    z.string(),
+    z.array(defaultValue),
+    z.record(z.string(), defaultValue),
+  ]),
+);
+
+const field = z.strictObject({
+  name,
+  type: wireType,
+  doc,
+  default: defaultValue.optional(),
+  property: name.optional(),
+  python: name.optional(),
+  alias: name.optional(),
+});
+
+const struct = z.strictObject({
+  name,
+  doc,
+  layout: z.enum(["array", "map"]),
+  tagged: z.boolean().optional(),
+  extends: z.strictObject({ name, doc, fields: z.array(field) }).optional(),
+  fields: z.array(field),
+});
+
+const operation = z.strictObject({
+  name,
+  request: struct,
+  reply: struct,
+  effect: z.enum(["read", "admission", "memory", "weights", "profile"]),
+  answers: z.enum(["at once", "drained", "gated"]),
+  timeoutMs: z.int("must be a whole number of milliseconds").positive("must be more than 0"),
+  repeatable: z.boolean(),
+  since: release,
+  summary: doc,
+  doc,
+  refuses: z.array(z.strictObject({ field: name, when: z.literal("empty"), because: doc })).optional(),
+});
+
+const protocol = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be a folder's name: small letters, digits and hyphens"),
+  release,
+  doc,
+  structs: z.array(struct),
+  operations: z.array(operation),
+  unions: z.array(z.strictObject({ name, doc, members: z.union([z.enum(["requests", "replies"]), z.array(struct)]) })),
+  constants: z.array(z.strictObject({ name, value: z.union([z.number(), wellFormed]), doc })),
+});
+
+/** What in a protocol has not the shape that `dsl.ts` describes. */
+export function findShapeProblems(definition: unknown): Problem[] {
+  const result = protocol.safeParse(definition);
+  if (result.success) return [];
+  const problems = result.error.issues.map(({ path, message }) => ({ place: placeOf(definition, path), text: message }));
+  return [...new Map(problems.map((problem) => [`${problem.place}: ${problem.text}`, problem])).values()];
+}
+
+/** A path with the names of list entries instead of their numbers. */
+function placeOf(definition: unknown, path: readonly PropertyKey[]): string {
+  let at: unknown = definition;
+  const steps = [nameOf(definition) ?? "protocol"];
+  for (const step of path) {
+    at = typeof at === "object" && at !== null ? (at as { readonly [step: PropertyKey]: unknown })[step] : undefined;
+    steps.push(typeof step === "number" ? (nameOf(at) ?? String(step)) : String(step));
+  }
+  return steps.join(".");
+}
+
+function nameOf(value: unknown): string | undefined {
+  return typeof value === "object" && value !== null && "name" in value && typeof value.name === "string" ? value.name : undefined;
+}
