@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { decode, encode } from "@msgpack/msgpack";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Pull, Router } from "zeromq";
@@ -187,9 +190,9 @@ describe("handshakes gone wrong", () => {
   });
 
   test("no INIT, no addresses, and a caller that gives up", async () => {
+    const silent = await handshakeSocket();
+    await expect(startEngine({ handshake: silent.handshake, initTimeoutMs: 50 })).rejects.toMatchObject({ code: "handshake_timeout" });
     const { socket, handshake } = await handshakeSocket();
-    await expect(startEngine({ handshake, initTimeoutMs: 50 })).rejects.toMatchObject({ code: "handshake_timeout" });
-    await socket.receive();
     const failing = startEngine({ handshake });
     const [identity] = await socket.receive();
     await socket.send([identity as Buffer, encode({ addresses: { inputs: [], outputs: [] } })]);
@@ -201,8 +204,9 @@ describe("handshakes gone wrong", () => {
   });
 
   test("it dials until the frontend is there", async () => {
-    const { socket, handshake } = await handshakeSocket();
-    socket.close();
+    const folder = await mkdtemp(join(tmpdir(), "enginewire-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const handshake = `ipc://${join(folder, "handshake")}`;
     const engine = started({ handshake, handshakeFault: { kind: "unknown-status" } });
     await new Promise((resolve) => setTimeout(resolve, 150));
     const late = new Router({ linger: 0, receiveTimeout: 5000 });
