@@ -20,8 +20,8 @@ export interface Outcome {
  * waited for here but collected, since the ranks of a group take theirs at the same time.
  */
 export class Device {
+  readonly rules: RankRules;
   readonly weights: VirtualWeights;
-  readonly #rules: RankRules;
   readonly #needsWeightsGroup: boolean;
   readonly #tell: Tell;
   #group: string | undefined;
@@ -30,7 +30,7 @@ export class Device {
   #busyMs = 0;
 
   constructor(rules: RankRules, model: string, needsWeightsGroup: boolean, tell: Tell) {
-    this.#rules = rules;
+    this.rules = rules;
     this.#needsWeightsGroup = needsWeightsGroup;
     this.#tell = tell;
     this.weights = new VirtualWeights(model);
@@ -55,7 +55,7 @@ export class Device {
 
   /** Applies the rules for `op`: adds the delay to the busy time and throws on a crash. */
   meet(op: string, stage: Stage): Twist | undefined {
-    const { delayMs, twist } = this.#rules.meet(op, stage);
+    const { delayMs, twist } = this.rules.meet(op, stage);
     if (delayMs > 0) {
       this.#busyMs += delayMs;
       this.#tell("delay", { op, ms: delayMs });

@@ -3,12 +3,13 @@ import { loadZeroMQ, type ZeroMQ } from "../node/zeromq.ts";
 import { readEngineMessage } from "./engine-message.ts";
 import type { EngineEnd, EngineEvent } from "./events.ts";
 import { type Effect, Group } from "./group.ts";
-import { shakeHands } from "./handshake.ts";
+import { type HandshakeFault, shakeHands } from "./handshake.ts";
 import { Link } from "./link.ts";
 import type { EngineMessage } from "./messages.ts";
 import { operationOf } from "./operation-names.ts";
 import { registrationOf, type Settings, type SimulatedEngineOptions, settingsOf } from "./options.ts";
 import { encodeOutputBatch } from "./output-batch.ts";
+import type { Rules } from "./rules.ts";
 import { EngineCrash } from "./stops.ts";
 
 /** What can be seen of one rank from outside, which no frontend could see. */
@@ -47,6 +48,8 @@ export interface SimulatedEngine extends AsyncDisposable {
   readonly closed: Promise<{ readonly reason: EngineEnd; readonly error?: Error }>;
   /** What a rank is doing. Throws a RangeError for a rank there is not. */
   state(rank?: number): RankState;
+  /** Lets further things go wrong from now on. Throws `invalid_argument` for a rule that could never apply. */
+  addRules(rules: Rules): void;
   /** Sends a frame on a rank's output as it is, behind what is queued there. */
   sendRaw(rank: number, frame: Uint8Array): void;
   /** Ends in order: every rank says ENGINE_CORE_DEAD and closes its sockets. */
@@ -110,10 +113,15 @@ class Engine implements SimulatedEngine {
     signal?.throwIfAborted();
     signal?.addEventListener("abort", abort);
     try {
-      const ready = await Promise.all(this.indices.map((_, rank) => this.#connect(zeromq, rank)));
-      if (!ready.every(Boolean)) return;
-      this.#tell({ event: "all_ready", ranks: this.indices.length });
-      void this.#run();
+      const connections = this.indices.map((_, rank) => this.#connect(zeromq, rank));
+      const up = Promise.all(connections.map(({ up }) => up)).then((ups) => {
+        if (!ups.every(Boolean)) return;
+        this.#tell({ event: "all_ready", ranks: this.indices.length });
+        void this.#run();
+      });
+      // no frontend may ever answer a faulty opening, so the wait ends when that is out, whatever becomes of it
+      up.catch(() => {});
+      await (this.#options.handshakeFault === undefined ? up : Promise.all(connections.map(({ opened }) => opened)));
     } finally {
       signal?.removeEventListener("abort", abort);
     }
@@ -141,6 +149,10 @@ class Engine implements SimulatedEngine {
     };
   }
 
+  addRules(rules: Rules): void {
+    for (const { device } of this.#group.ranks) device.rules.add(rules);
+  }
+
   sendRaw(rank: number, frame: Uint8Array): void {
     if (this.#group.ranks[rank] === undefined) throw new RangeError(`there is no rank ${rank}`);
     this.#links[rank]?.send(frame);
@@ -162,35 +174,37 @@ class Engine implements SimulatedEngine {
     this.#options.onEvent?.(event);
   }
 
-  /** Whether the rank is up; not, when a fault of the handshake keeps it from ever being. */
-  async #connect(zeromq: ZeroMQ, rank: number): Promise<boolean> {
-    const index = this.#settings.index + rank;
-    const { handshake } = this.#settings;
-    const { handshakeFault, registration: given } = this.#options;
-    const fault = handshakeFault !== undefined && (handshakeFault.rank ?? rank) === rank ? handshakeFault.kind : undefined;
-    this.#tell({ event: "connecting", rank, index, handshake });
-    const up = async (opened: () => void): Promise<boolean> => {
-      const { signal } = this.#stop;
-      const { initTimeoutMs } = this.#settings;
-      const addresses = await shakeHands(zeromq, { address: handshake, index, initTimeoutMs, fault, opened, signal });
-      if (addresses === undefined) return false;
-      try {
-        if (fault === "no-registration") return false;
-        const registration = given instanceof Uint8Array ? given : { ...registrationOf(this.#settings, rank), ...given };
-        const payload = registration instanceof Uint8Array ? registration : encodeEngineCoreReadyResponse(registration);
-        const events = { received: (frames: Uint8Array[]) => this.#receive(rank, frames), lost: () => this.#lost(rank) };
-        this.#links[rank] = await Link.connect(zeromq, index, addresses, payload, events, signal);
-        this.#tell({ event: "ready", rank, index, registration });
-        return true;
-      } finally {
-        addresses.release();
-      }
-    };
-    if (fault === undefined) return up(() => {});
-    // no frontend may ever answer a faulty opening, so it is ready when that is out, whatever becomes of it
-    return new Promise((resolve, reject) => {
-      up(() => resolve(false)).then(resolve, reject);
+  /** Connects a rank. `up` is false when a fault of the handshake ended it; `opened` is when a faulty opening is out. */
+  #connect(zeromq: ZeroMQ, rank: number): { readonly up: Promise<boolean>; readonly opened: Promise<unknown> } {
+    const given = this.#options.handshakeFault;
+    const fault = given !== undefined && (given.rank ?? rank) === rank ? given.kind : undefined;
+    let opened = () => {};
+    const opening = new Promise<void>((resolve) => {
+      opened = resolve;
     });
+    const up = this.#join(zeromq, rank, fault, opened);
+    return { up, opened: fault === undefined ? up : Promise.race([opening, up]) };
+  }
+
+  async #join(zeromq: ZeroMQ, rank: number, fault: HandshakeFault["kind"] | undefined, opened: () => void): Promise<boolean> {
+    const { handshake, initTimeoutMs } = this.#settings;
+    const { signal } = this.#stop;
+    const index = this.#settings.index + rank;
+    this.#tell({ event: "connecting", rank, index, handshake });
+    const addresses = await shakeHands(zeromq, { address: handshake, index, initTimeoutMs, fault, opened, signal });
+    if (addresses === undefined) return false;
+    try {
+      if (fault === "no-registration") return false;
+      const given = this.#options.registration;
+      const registration = given instanceof Uint8Array ? given : { ...registrationOf(this.#settings, rank), ...given };
+      const payload = registration instanceof Uint8Array ? registration : encodeEngineCoreReadyResponse(registration);
+      const events = { received: (frames: Uint8Array[]) => this.#receive(rank, frames), lost: () => this.#lost(rank) };
+      this.#links[rank] = await Link.connect(zeromq, index, addresses, payload, events, signal);
+      this.#tell({ event: "ready", rank, index, registration });
+      return true;
+    } finally {
+      addresses.release();
+    }
   }
 
   #receive(rank: number, frames: Uint8Array[]): void {

@@ -77,6 +77,9 @@ function milliseconds(name: string, value: number): number {
 
 /** Fills in the defaults. Throws `invalid_argument` for a value no engine could have. */
 export function settingsOf(options: SimulatedEngineOptions): Settings {
+  if (typeof options.handshake !== "string" || options.handshake === "") {
+    throw new EngineWireError("invalid_argument", "handshake is the address of the frontend's handshake socket");
+  }
   const ranks = whole("ranks", options.ranks ?? 1, 1, 1024);
   const regions = options.memoryRegions ?? ["kv_cache", "weights"];
   for (const region of regions) {

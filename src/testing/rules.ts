@@ -119,10 +119,16 @@ const kinds = ["failOp", "faultOp", "crashOp", "delayOp", "dropReply", "lateRepl
 
 /** The rules that apply on one rank. */
 export class RankRules {
+  readonly #rank: number;
   readonly #rules: Applying[] = [];
 
-  /** Throws `invalid_argument` for a rule that could never apply. */
   constructor(rank: number, rules: Rules) {
+    this.#rank = rank;
+    this.add(rules);
+  }
+
+  /** Adds those rules that are for this rank. Throws `invalid_argument` for one that could never apply. */
+  add(rules: Rules): void {
     for (const kind of kinds) {
       for (const rule of rules[kind] ?? []) {
         const refusal = ruleRefusal(kind, rule.op);
@@ -130,7 +136,7 @@ export class RankRules {
         const delayMs = kind === "delayOp" ? (rule as DelayRule).ms : 0;
         if (!(delayMs >= 0))
           throw new EngineWireError("invalid_argument", `${kind} ${rule.op}: a delay needs ms`, { found: String(delayMs) });
-        if (rule.rank !== undefined && rule.rank !== rank) continue;
+        if (rule.rank !== undefined && rule.rank !== this.#rank) continue;
         const twist = twistOf(kind, rule);
         const onDevice = twist === undefined || twist.kind === "fail" || twist.kind === "fault" || twist.kind === "crash";
         const stage = onDevice && (deviceAnswers.includes(rule.op) || deviceRuns.includes(rule.op)) ? "device" : "reply";

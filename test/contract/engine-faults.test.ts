@@ -127,6 +127,15 @@ describe("replies gone wrong, over the wire", () => {
   });
 });
 
+test("rules can be added while it runs", async () => {
+  const { engine, frontend, arrivals, count } = await connected();
+  engine.addRules({ dropReply: [{ op: "IsSleeping", times: 1 }] });
+  for (const op of ["IsSleeping", "IsSchedulerPaused"]) frontend.send(0, operation(op));
+  await count(1);
+  expect(arrivals).toMatchObject([{ arrival: { tag: "IsSchedulerPausedReqOutput" } }]);
+  expect(() => engine.addRules({ failOp: [{ op: "IsSleeping" }] })).toThrow("the device does not decide its outcome");
+});
+
 describe("handshakes gone wrong", () => {
   const statusOf = (frame: Uint8Array | undefined) => (decode(frame ?? new Uint8Array()) as { status: string }).status;
 
@@ -138,6 +147,26 @@ describe("handshakes gone wrong", () => {
     const { socket, handshake } = await handshakeSocket();
     await started({ handshake, handshakeFault: { kind } });
     for (const status of statuses) expect(statusOf((await socket.receive())[1])).toBe(status);
+  });
+
+  test("an engine that says HELLO twice serves where it is let in", async () => {
+    const { frontend, count } = await connected({ handshakeFault: { kind: "second-hello" } });
+    frontend.send(0, operation("IsSleeping"));
+    await count(1);
+  });
+
+  test("no READY, and no registration", async () => {
+    const { socket, handshake } = await handshakeSocket();
+    const addresses = { inputs: ["tcp://127.0.0.1:1"], outputs: ["tcp://127.0.0.1:1"] };
+    for (const [index, kind] of (["no-ready", "no-registration"] as const).entries()) {
+      const engine = started({ handshake, index, handshakeFault: { kind } });
+      const [identity] = await socket.receive();
+      await socket.send([identity as Buffer, encode({ addresses })]);
+      await engine;
+    }
+    expect(statusOf((await socket.receive())[1])).toBe("READY");
+    socket.receiveTimeout = 100;
+    await expect(socket.receive()).rejects.toThrow();
   });
 
   test("two frames, and garbage", async () => {
