@@ -99,7 +99,7 @@ class DecoderEmitter {
       usedNames,
     );
     const nesting = fields.some(({ type }) => nests(type));
-    const body = nesting ? [`${this.use("enterReader")}(reader);`] : [];
+    const body = nesting ? [`${this.use("enterReader")}(reader, "");`] : [];
     fields.forEach((field, i) => {
       const label = quote(field.wireName);
       const fallback =
@@ -118,7 +118,7 @@ class DecoderEmitter {
       usedNames,
     );
     const nesting = fields.some(({ type }) => nests(type));
-    const body = nesting ? [`${this.use("enterReader")}(reader);`] : [];
+    const body = nesting ? [`${this.use("enterReader")}(reader, "");`] : [];
     fields.forEach((field, i) => {
       const type = this.type(field.type);
       if (field.default === undefined) body.push(`let ${locals[i]}: ${type} | undefined;`);
@@ -219,9 +219,9 @@ class DecoderEmitter {
         return this.literalBody(type.values);
       case "list":
         return [
+          `const length = ${this.use("readArrayHeader")}(reader, field);`,
           "let i = 0;",
           "try {",
-          `  const length = ${this.use("readArrayHeader")}(reader, "");`,
           `  const list = new Array<${this.type(type.item)}>(length);`,
           `  for (; i < length; i++) list[i] = ${this.read(type.item, '""')};`,
           "  return list;",

@@ -45,7 +45,7 @@ class EncoderEmitter {
         `if ($tag !== undefined && $tag !== ${quote(name)}) throw ${this.use("invalidValue")}("$tag", ${quote(JSON.stringify(name))}, $tag);`,
       );
     const nesting = fields.some(({ type }) => nests(type));
-    if (nesting) body.push(`${this.use("enterWriter")}(writer);`);
+    if (nesting) body.push(`${this.use("enterWriter")}(writer, "");`);
     const head =
       layout === "map" ? packMapHeader(fields.length) : packArrayHeader(fields.length + (tagged ? 1 : 0)) + (tagged ? packStr(name) : "");
     body.push(`${this.use("writeHead")}(writer, headOf${name});`);
@@ -220,9 +220,9 @@ class EncoderEmitter {
       `if (!Array.isArray(value)) throw ${invalid}(field, "an array", value);`,
       "const items: readonly unknown[] = value;",
       "const { length } = items;",
+      `${header}(writer, length);`,
       "let i = 0;",
       "try {",
-      `  ${header}(writer, length);`,
       "  for (; i < length; i++) {",
       "    const item = items[i];",
       ...this.write(type.item, "item", '""').map((line) => `    ${line}`),

@@ -777,7 +777,7 @@ function readGetInternalStateReqOutput(reader: Reader, field: string): GetIntern
 }
 
 function readFieldsOfGetInternalStateReqOutput(reader: Reader, count: number): GetInternalStateReqOutput {
-  enterReader(reader);
+  enterReader(reader, "");
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const internalState: DynamicMap<string, unknown> = count > 2 ? readMap(reader, "internal_state", readAny) : missingElement(reader, "internal_state");
@@ -802,7 +802,7 @@ function readSetInternalStateReq(reader: Reader, field: string): SetInternalStat
 }
 
 function readFieldsOfSetInternalStateReq(reader: Reader, count: number): SetInternalStateReq {
-  enterReader(reader);
+  enterReader(reader, "");
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const serverArgs: DynamicMap<string, unknown> = count > 2 ? readMap(reader, "server_args", readAny) : missingElement(reader, "server_args");
@@ -827,7 +827,7 @@ function readSetInternalStateReqOutput(reader: Reader, field: string): SetIntern
 }
 
 function readFieldsOfSetInternalStateReqOutput(reader: Reader, count: number): SetInternalStateReqOutput {
-  enterReader(reader);
+  enterReader(reader, "");
   const rid: string | string[] | null = count > 0 ? (readNil(reader) ? null : readStrOrList(reader, "rid")) : null;
   const httpWorkerIpc: string | null = count > 1 ? (readNil(reader) ? null : readRepeatedStr(reader, "http_worker_ipc")) : null;
   const updated: boolean = count > 2 ? readBool(reader, "updated") : missingElement(reader, "updated");
@@ -988,7 +988,7 @@ function readHandshakeInitMessage(reader: Reader, field: string): HandshakeInitM
 }
 
 function readFieldsOfHandshakeInitMessage(reader: Reader, count: number): HandshakeInitMessage {
-  enterReader(reader);
+  enterReader(reader, "");
   let addresses: HandshakeAddresses | undefined;
   let parallelConfig: DynamicMap<unknown, unknown> = {};
   for (let i = 0; i < count; i++) {
@@ -1022,7 +1022,7 @@ function readEngineCoreReadyResponse(reader: Reader, field: string): EngineCoreR
 }
 
 function readFieldsOfEngineCoreReadyResponse(reader: Reader, count: number): EngineCoreReadyResponse {
-  enterReader(reader);
+  enterReader(reader, "");
   let maxModelLen: number = 0;
   let numGpuBlocks: number = 0;
   let prefixGranularity: number = 0;
@@ -1271,9 +1271,9 @@ function readAbortOrWaitOrKeep(reader: Reader, field: string): "abort" | "wait" 
 }
 
 function readInt64ListList(reader: Reader, field: string): number[][] {
+  const length = readArrayHeader(reader, field);
   let i = 0;
   try {
-    const length = readArrayHeader(reader, "");
     const list = new Array<number[]>(length);
     for (; i < length; i++) list[i] = readInt64List(reader, "");
     return list;
@@ -1283,9 +1283,9 @@ function readInt64ListList(reader: Reader, field: string): number[][] {
 }
 
 function readBinList(reader: Reader, field: string): Uint8Array[] {
+  const length = readArrayHeader(reader, field);
   let i = 0;
   try {
-    const length = readArrayHeader(reader, "");
     const list = new Array<Uint8Array>(length);
     for (; i < length; i++) list[i] = readBin(reader, "");
     return list;

@@ -871,7 +871,7 @@ function writeGetInternalStateReqOutput(writer: Writer, init: unknown, field: st
     checkProperties(init, propertiesOfGetInternalStateReqOutput);
     const { $tag, rid, httpWorkerIpc, internalState } = init as GetInternalStateReqOutputInit;
     if ($tag !== undefined && $tag !== "GetInternalStateReqOutput") throw invalidValue("$tag", "\"GetInternalStateReqOutput\"", $tag);
-    enterWriter(writer);
+    enterWriter(writer, "");
     writeHead(writer, headOfGetInternalStateReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
@@ -898,7 +898,7 @@ function writeSetInternalStateReq(writer: Writer, init: unknown, field: string):
     checkProperties(init, propertiesOfSetInternalStateReq);
     const { $tag, rid, httpWorkerIpc, serverArgs } = init as SetInternalStateReqInit;
     if ($tag !== undefined && $tag !== "SetInternalStateReq") throw invalidValue("$tag", "\"SetInternalStateReq\"", $tag);
-    enterWriter(writer);
+    enterWriter(writer, "");
     writeHead(writer, headOfSetInternalStateReq);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
@@ -925,7 +925,7 @@ function writeSetInternalStateReqOutput(writer: Writer, init: unknown, field: st
     checkProperties(init, propertiesOfSetInternalStateReqOutput);
     const { $tag, rid, httpWorkerIpc, updated, serverArgs } = init as SetInternalStateReqOutputInit;
     if ($tag !== undefined && $tag !== "SetInternalStateReqOutput") throw invalidValue("$tag", "\"SetInternalStateReqOutput\"", $tag);
-    enterWriter(writer);
+    enterWriter(writer, "");
     writeHead(writer, headOfSetInternalStateReqOutput);
     if (rid === undefined || rid === null) writeNil(writer);
     else writeStrOrList(writer, rid, "rid");
@@ -1093,7 +1093,7 @@ function writeHandshakeInitMessage(writer: Writer, init: unknown, field: string)
   try {
     checkProperties(init, propertiesOfHandshakeInitMessage);
     const { addresses, parallelConfig } = init as HandshakeInitMessageInit;
-    enterWriter(writer);
+    enterWriter(writer, "");
     writeHead(writer, headOfHandshakeInitMessage);
     writeRaw(writer, "\xa9addresses");
     if (addresses === undefined) throw missingField("addresses");
@@ -1119,7 +1119,7 @@ function writeEngineCoreReadyResponse(writer: Writer, init: unknown, field: stri
   try {
     checkProperties(init, propertiesOfEngineCoreReadyResponse);
     const { maxModelLen, numGpuBlocks, prefixGranularity, dpStatsAddress, dtype, multimodalEncoderDtype, vllmVersion, worldSize, dataParallelSize, tensorParallelSize, pipelineParallelSize, decodeContextParallelSize, dataParallelRank, maxNumSeqs, maxNumBatchedTokens, instanceId, kvCacheSizeTokens, kvCacheMaxConcurrency, kvEventsConfig } = init as EngineCoreReadyResponseInit;
-    enterWriter(writer);
+    enterWriter(writer, "");
     writeHead(writer, headOfEngineCoreReadyResponse);
     writeRaw(writer, "\xadmax_model_len");
     if (maxModelLen === undefined) writeRaw(writer, "\x00");
@@ -1289,9 +1289,9 @@ function writeInt64ListList(writer: Writer, value: unknown, field: string): void
   if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
   const items: readonly unknown[] = value;
   const { length } = items;
+  writeArrayHeader(writer, length);
   let i = 0;
   try {
-    writeArrayHeader(writer, length);
     for (; i < length; i++) {
       const item = items[i];
       writeInt64List(writer, item, "");
@@ -1305,9 +1305,9 @@ function writeBinList(writer: Writer, value: unknown, field: string): void {
   if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
   const items: readonly unknown[] = value;
   const { length } = items;
+  writeArrayHeader(writer, length);
   let i = 0;
   try {
-    writeArrayHeader(writer, length);
     for (; i < length; i++) {
       const item = items[i];
       writeBin(writer, item, "");

@@ -34,7 +34,8 @@ export function within(error: unknown, step: string | number): unknown {
 
 /** A map's key as a step of a path: bare where it reads like a name, shortened where it is long. */
 export function keyStep(key: unknown): string {
-  if (typeof key !== "string") return `[${kindOf(key)} key]`;
+  if (typeof key === "number" || typeof key === "bigint") return `[key ${String(key).slice(0, 40)}]`;
+  if (typeof key !== "string") return `[key: ${kindOf(key)}]`;
   const short = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   return /^[A-Za-z_$][\w$]*$/.test(short) ? short : `[${JSON.stringify(short)}]`;
 }

@@ -62,10 +62,10 @@ export function readAny(reader: Reader, field: string): unknown {
 }
 
 function readAnyList(reader: Reader, field: string): unknown[] {
+  enterReader(reader, field);
+  const length = readArrayHeader(reader, field);
   let i = 0;
   try {
-    enterReader(reader);
-    const length = readArrayHeader(reader, "");
     const list = new Array<unknown>(length);
     for (; i < length; i++) list[i] = readAny(reader, "");
     reader.depth--;
@@ -124,26 +124,22 @@ function readAnyMap<Key, Value>(
   readItem: ReadItem<Value>,
   readMapKey: ReadItem<Key>,
 ): DynamicMap<Key, Value> {
-  let key: unknown = "";
+  enterReader(reader, field);
+  const length = readMapHeader(reader, field);
+  // Of the value that is being read; none while a key is.
+  let key: Key | undefined;
   try {
-    enterReader(reader);
-    const length = readMapHeader(reader, "");
     const object: { [key: string]: Value } = {};
-    let i = 0;
-    for (; i < length; i++) {
-      const next = readMapKey(reader, "");
-      key = next;
-      if (typeof next !== "string" || !isOrdered(next)) {
-        const map = readRest(reader, object, next, length - i, readItem, readMapKey);
-        reader.depth--;
-        return map;
-      }
-      object[next] = readItem(reader, "");
+    for (let i = 0; i < length; i++) {
+      key = undefined;
+      key = readMapKey(reader, "");
+      if (typeof key !== "string" || !isOrdered(key)) return readRest(reader, object, key, length - i, readItem, readMapKey);
+      object[key] = readItem(reader, "");
     }
     reader.depth--;
     return object;
   } catch (error) {
-    throw within(within(error, keyStep(key)), field);
+    throw within(key === undefined ? error : within(error, keyStep(key)), field);
   }
 }
 
@@ -168,16 +164,17 @@ function readRest<Key, Value>(
   readMapKey: ReadItem<Key>,
 ): Map<Key, Value> {
   const map = new Map<Key, Value>(Object.entries(before) as unknown as [Key, Value][]);
-  let key = first;
-  let i = 0;
+  let key: Key | undefined = first;
   try {
     map.set(key, readItem(reader, ""));
-    for (i = 1; i < length; i++) {
+    for (let i = 1; i < length; i++) {
+      key = undefined;
       key = readMapKey(reader, "");
       map.set(key, readItem(reader, ""));
     }
   } catch (error) {
-    throw within(error, keyStep(key));
+    throw key === undefined ? error : within(error, keyStep(key));
   }
+  reader.depth--;
   return map;
 }

@@ -90,9 +90,9 @@ export function formatName(format: number): string {
 }
 
 /** Enters an array, a map or a struct. The caller takes `depth` back when it leaves. */
-export function enterReader(reader: Reader): void {
+export function enterReader(reader: Reader, field: string): void {
   if (++reader.depth > reader.maxDepth) {
-    throw new Failure("nesting_too_deep", "", `at most ${reader.maxDepth} levels of nesting`, "more", reader.position);
+    throw new Failure("nesting_too_deep", field, `at most ${reader.maxDepth} levels of nesting`, "more", reader.position);
   }
 }
 

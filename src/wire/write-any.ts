@@ -43,11 +43,11 @@ export function writeAny(writer: Writer, value: unknown, field: string): void {
 }
 
 function writeAnyList(writer: Writer, list: readonly unknown[], field: string): void {
+  enterWriter(writer, field);
   const { length } = list;
+  writeArrayHeader(writer, length);
   let i = 0;
   try {
-    enterWriter(writer);
-    writeArrayHeader(writer, length);
     for (; i < length; i++) writeAny(writer, list[i], "");
   } catch (error) {
     throw within(within(error, i), field);
@@ -104,13 +104,13 @@ function writeAnyMap(writer: Writer, value: unknown, field: string, writeItem: W
 
 function writePlainObject(writer: Writer, value: object, field: string, writeItem: WriteItem): void {
   const object = value as { readonly [key: string]: unknown };
+  enterWriter(writer, field);
   const keys = Object.keys(object);
   const { length } = keys;
+  writeMapHeader(writer, length);
   let key = "";
   let written = 0;
   try {
-    enterWriter(writer);
-    writeMapHeader(writer, length);
     const start = writer.position;
     for (let i = 0; i < length; i++) {
       key = keys[i] as string;
@@ -150,22 +150,22 @@ function writeMapEntries(
   writeItem: WriteItem,
   writeKey: WriteItem,
 ): void {
+  enterWriter(writer, field);
   const { size } = map;
-  let key: unknown = "";
+  writeMapHeader(writer, size);
+  let key: unknown;
   let written = 0;
   try {
-    enterWriter(writer);
-    writeMapHeader(writer, size);
     for (const entry of map) {
       key = entry[0];
       writeKey(writer, key, "");
       writeItem(writer, entry[1], "");
       written++;
     }
-    if (written !== size) throw new Failure("invalid_value", "", "a Map that stays as it is", "one that changed while it was encoded");
   } catch (error) {
     throw within(within(error, keyStep(key)), field);
   }
+  if (written !== size) throw new Failure("invalid_value", field, "a Map that stays as it is", "one that changed while it was encoded");
   writer.depth--;
 }
 

@@ -160,7 +160,7 @@ function toSafeListInteger(value: unknown, field: string, index: number): number
   return typeof value === "number" && Number.isSafeInteger(value) ? value : toSafeInteger(value, `${field}[${index}]`);
 }
 
-// Most integers take this branch, which costs one comparison.
+// Most integers take this branch.
 function isSmall(value: unknown): value is number {
-  return ((value as number) | 0) === value;
+  return typeof value === "number" && (value | 0) === value;
 }

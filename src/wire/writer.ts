@@ -109,9 +109,9 @@ export function checkMaxDepth(maxDepth: number): number {
 }
 
 /** Enters an array, a map or a struct. The caller takes `depth` back when it leaves. */
-export function enterWriter(writer: Writer): void {
+export function enterWriter(writer: Writer, field: string): void {
   if (++writer.depth > writer.maxDepth) {
-    throw new Failure("nesting_too_deep", "", `at most ${writer.maxDepth} levels of nesting`, "more, or a value that contains itself");
+    throw new Failure("nesting_too_deep", field, `at most ${writer.maxDepth} levels of nesting`, "more, or a value that contains itself");
   }
 }
 

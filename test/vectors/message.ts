@@ -1,9 +1,10 @@
 import type * as messages from "../../src/messages.ts";
 import { fromNotation, type Noted, type Vector } from "./notation.ts";
 
-type Messages = typeof messages;
+/** The messages of this library, however they were loaded. */
+export type Messages = typeof messages;
 
-/** Struct names by wire field name: the properties that differ from the camel-cased name, and the renamed field. */
+// The vectors have Python's name for the one field that is renamed here.
 const propertyOf = (type: string, wireName: string): string => {
   if (type === "ProfileReq" && wireName === "type") return "kind";
   return wireName.replaceAll(/_+(.)/g, (_, letter: string) => letter.toUpperCase());
@@ -34,7 +35,19 @@ export function decodeStruct(library: Messages, type: string, bytes: Uint8Array,
   return decode(bytes, maxDepth);
 }
 
-/** The frame that holds the message: the second one of a request, the first of anything else. */
-export function payloadIndex(vector: Vector): number {
-  return /Req(Input)?$/.test(vector.type) ? 1 : 0;
+/** Decodes through the union that reads the vector's socket, or its struct where none does. */
+export function decodeFromSocket(library: Messages, vector: Vector, bytes: Uint8Array, maxDepth?: number): unknown {
+  switch (vector.reads) {
+    case "engine-request":
+      return library.decodeControlRequest(bytes, maxDepth);
+    case "engine-output":
+      return library.decodeControlOutput(bytes, maxDepth);
+    default:
+      return decodeStruct(library, vector.type, bytes, maxDepth);
+  }
+}
+
+/** The frame that holds the message: a request's first one is its type. */
+export function payloadOf(vector: Vector, frames: readonly string[] = vector.frames): string {
+  return frames[vector.reads === "engine-request" ? 1 : 0] ?? "";
 }

@@ -7,6 +7,7 @@ export type Noted = null | boolean | number | string | readonly Noted[] | { read
 export interface Vector {
   readonly name: string;
   readonly type: string;
+  readonly reads: string;
   readonly frames: readonly string[];
   readonly value?: Noted;
   readonly canonical?: readonly string[] | null;
