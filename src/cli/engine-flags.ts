@@ -76,6 +76,7 @@ export function addEngineFlags(command: Command): Command {
     .option("--model <name>", "instance_id in the registration", "stand-in")
     .addOption(count("--init-timeout-s <s>", "how long to wait for INIT", 60))
     .option("--no-weights-group", "InitWeightsUpdateGroup is not needed first")
+    .option("--no-control", "drop control operations without an answer, as engines before 0.1.0")
     .option("--as-released", "do not stop when the frontend is gone, which the released engine mostly does not notice", false)
     .option("--until-stdin-closes", "stop at the end of stdin", false)
     .option("--trace", "a line per message received and reply sent", false)

@@ -211,6 +211,7 @@ class Engine implements SimulatedEngine {
     let message: EngineMessage;
     try {
       message = readEngineMessage(frames, this.#settings.maxModelLen);
+      if (message.kind === "control" && !this.#settings.control) throw new TypeError("this engine has no control operations");
     } catch (error) {
       this.#tell({ event: "dropped", rank, frames: frames.length, reason: (error as Error).message });
       return;

@@ -40,6 +40,8 @@ export interface SimulatedEngineOptions extends Rules {
   readonly model?: string;
   /** Whether a distributed update needs `InitWeightsUpdateGroup` first. True by default. */
   readonly needsWeightsGroup?: boolean;
+  /** Whether it understands control operations; engines before 0.1.0 drop them without an answer. True by default. */
+  readonly control?: boolean;
   /** Milliseconds to wait for INIT. 60000 by default. */
   readonly initTimeoutMs?: number;
   /** Stops when the frontend closes its sockets; the released engine mostly does not notice that. False by default. */
@@ -59,6 +61,7 @@ export interface Settings extends GroupSettings {
   readonly handshake: string;
   readonly index: number;
   readonly maxModelLen: number;
+  readonly control: boolean;
   readonly initTimeoutMs: number;
   readonly stopsWithFrontend: boolean;
 }
@@ -101,6 +104,7 @@ export function settingsOf(options: SimulatedEngineOptions): Settings {
     host: options.hostL2 === true ? { ackMs: milliseconds("cacheAckMs", options.cacheAckMs ?? 0) } : undefined,
     model: options.model ?? "stand-in",
     needsWeightsGroup: options.needsWeightsGroup ?? true,
+    control: options.control ?? true,
     initTimeoutMs: milliseconds("initTimeoutMs", options.initTimeoutMs ?? 60_000),
     stopsWithFrontend: options.stopsWithFrontend ?? false,
     rules: options,

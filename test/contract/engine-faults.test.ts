@@ -7,7 +7,7 @@ import { decode, encode } from "@msgpack/msgpack";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Pull, Router } from "zeromq";
 import { type EngineEvent, type SimulatedEngineOptions, startEngine } from "../../src/testing/index.ts";
-import { type Arrival, encodeOperation, RawFrontend } from "./engine-frontend.ts";
+import { type Arrival, encodeGenerate, encodeOperation, RawFrontend } from "./engine-frontend.ts";
 
 const operation = (op: string, fields: object = {}) => [Uint8Array.of(2), encodeOperation(op, fields as Record<string, unknown>)];
 
@@ -125,6 +125,17 @@ describe("replies gone wrong, over the wire", () => {
     expect(engine.state().received.get("IsSleeping")).toBe(1);
     expect(engine.state().replied.get("IsSleeping")).toBe(2);
   });
+});
+
+test("an engine without control operations drops them and serves", async () => {
+  const dropped: string[] = [];
+  const onEvent = (event: EngineEvent) => event.event === "dropped" && dropped.push(event.reason);
+  const { frontend, arrivals, count } = await connected({ control: false, onEvent });
+  frontend.send(0, operation("IsSleeping"));
+  frontend.send(0, [Uint8Array.of(0), encodeGenerate("r", [1, 2, 3], 1, null)]);
+  await count(1);
+  expect(arrivals).toMatchObject([{ arrival: { kind: "batch" } }]);
+  expect(dropped).toEqual(["this engine has no control operations"]);
 });
 
 test("rules can be added while it runs", async () => {

@@ -103,6 +103,30 @@ describe("the gate", () => {
   });
 });
 
+describe("memory", () => {
+  const release = (tags: string[]) => control("ReleaseMemoryOccupationReqInput", { tags });
+
+  test("a second release that has to wait stays frozen: no forward may run before the memory is back", () => {
+    const engine = new VirtualEngine({ ranks: 2, memorySaver: true });
+    engine.settle([release(["kv_cache"])]);
+    expect(replies(engine.settle([disk(), release(["weights"])]))).toEqual([]);
+    const [first] = engine.group.ranks;
+    expect([first?.controls.frozen, first?.controls.drain?.kind, first?.controls.memory.released]).toEqual([true, "release", ["kv_cache"]]);
+    expect(replies(engine.settle([], [disk()])).map(([rank, tag]) => [rank, tag])).toEqual([
+      [0, "UpdateWeightFromDisk"],
+      [0, "ReleaseMemoryOccupation"],
+      [1, "UpdateWeightFromDisk"],
+    ]);
+  });
+
+  test("a wake that leaves something released leaves the scheduler frozen", () => {
+    const engine = new VirtualEngine({ memorySaver: true });
+    engine.settle([release(["kv_cache", "weights"])]);
+    engine.settle([control("ResumeMemoryOccupationReqInput", { tags: ["weights"] })]);
+    expect(engine.group.ranks[0]?.controls.frozen).toBe(true);
+  });
+});
+
 describe("time", () => {
   test("ranks take theirs side by side", () => {
     const engine = new VirtualEngine({ ranks: 2, delayOp: [{ op: "UpdateWeightFromDisk", ms: 300 }] });
