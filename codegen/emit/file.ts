@@ -1,4 +1,4 @@
-import { type SourceFileStructure, StructureKind, VariableDeclarationKind } from "ts-morph";
+import { type SourceFileStructure, StructureKind } from "ts-morph";
 import { docText, quote } from "../names.ts";
 
 /** What a user of the generator can choose. */
@@ -41,7 +41,7 @@ export function declareFunction(options: {
   };
 }
 
-/** Declares a constant. */
+/** Declares a constant. Written as text: ts-morph would indent the lines of an object once more. */
 export function declareConstant(options: {
   readonly name: string;
   readonly doc?: string;
@@ -50,13 +50,17 @@ export function declareConstant(options: {
   readonly value: string;
 }): Statements[number] {
   const { name, doc, exported = false, type, value } = options;
-  return {
-    kind: StructureKind.VariableStatement,
-    isExported: exported,
-    declarationKind: VariableDeclarationKind.Const,
-    declarations: [{ name, initializer: value, ...(type === undefined ? {} : { type }) }],
-    ...(doc === undefined ? {} : { docs: docs(doc) }),
-  };
+  const comment = doc === undefined ? "" : `${blockComment(docText(doc))}\n`;
+  return `${comment}${exported ? "export " : ""}const ${name}${type === undefined ? "" : `: ${type}`} = ${value};`;
+}
+
+function blockComment(text: string): string {
+  return text.includes("\n")
+    ? `/**\n${text
+        .split("\n")
+        .map((line) => ` * ${line}`.trimEnd())
+        .join("\n")}\n */`
+    : `/** ${text} */`;
 }
 
 const lineWidth = 140;

@@ -30,10 +30,15 @@ export function emit(model: Model, options: EmitOptions): Map<string, string> {
   const files = new Map<string, string>();
   for (const [name, emitFile] of emitters) {
     const source = project.createSourceFile(name, { statements: emitFile(model, options) });
-    const body = source.getFullText().trimEnd();
-    files.set(name, `${header(model)}\n${body}\n`.replaceAll("\r\n", "\n"));
+    const body = separate(source.getFullText().replaceAll("\r\n", "\n").trimEnd());
+    files.set(name, `${header(model)}\n${body}\n`);
   }
   return files;
+}
+
+/** Puts an empty line before documented declarations and behind imports, where ts-morph leaves none. */
+function separate(text: string): string {
+  return text.replaceAll(/^(\S.*\n)(?=\/\*\*)/gm, "$1\n").replaceAll(/^(.* from ".*";\n)(?!import |export \{|\n)/gm, "$1\n");
 }
 
 function header({ name, release, hash }: Model): string {

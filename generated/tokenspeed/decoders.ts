@@ -75,6 +75,7 @@ import type {
   UpdateWeightsFromTensorReqOutput,
 } from "./types.ts";
 export { peekTag } from "../../src/wire/index.ts";
+
 const headOfPauseSchedulerReqInput = /* @__PURE__ */ prepareHead("\x94\xb6PauseSchedulerReqInput");
 
 function readPauseSchedulerReqInput(reader: Reader, field: string): PauseSchedulerReqInput {

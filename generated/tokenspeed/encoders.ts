@@ -71,6 +71,7 @@ import type {
   UpdateWeightsFromTensorReqInputInit,
   UpdateWeightsFromTensorReqOutputInit,
 } from "./types.ts";
+
 const headOfPauseSchedulerReqInput = /* @__PURE__ */ prepareHead("\x94\xb6PauseSchedulerReqInput");
 const propertiesOfPauseSchedulerReqInput: readonly string[] = ["rid", "httpWorkerIpc", "mode", "$tag"];
 

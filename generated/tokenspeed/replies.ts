@@ -38,48 +38,52 @@ import type {
   UpdateWeightsFromTensorReqInput,
   UpdateWeightsFromTensorReqOutput,
 } from "./types.ts";
+
 /** The tag of the reply to each request's tag. */
 export const replyTags = {
-    PauseSchedulerReqInput: "PauseSchedulerReqOutput",
-    ResumeSchedulerReqInput: "ResumeSchedulerReqOutput",
-    IsSchedulerPausedReqInput: "IsSchedulerPausedReqOutput",
-    FlushCacheReqInput: "FlushCacheReqOutput",
-    InitWeightsUpdateGroupReqInput: "InitWeightsUpdateGroupReqOutput",
-    DestroyWeightsUpdateGroupReqInput: "DestroyWeightsUpdateGroupReqOutput",
-    UpdateWeightsFromDistributedReqInput: "UpdateWeightsFromDistributedReqOutput",
-    UpdateWeightsFromTensorReqInput: "UpdateWeightsFromTensorReqOutput",
-    UpdateWeightsFromMooncakeReqInput: "UpdateWeightsFromMooncakeReqOutput",
-    UpdateWeightFromDiskReqInput: "UpdateWeightFromDiskReqOutput",
-    RebalanceExpertsReqInput: "RebalanceExpertsReqOutput",
-    ReleaseMemoryOccupationReqInput: "ReleaseMemoryOccupationReqOutput",
-    ResumeMemoryOccupationReqInput: "ResumeMemoryOccupationReqOutput",
-    IsSleepingReqInput: "IsSleepingReqOutput",
-    GetInternalStateReq: "GetInternalStateReqOutput",
-    SetInternalStateReq: "SetInternalStateReqOutput",
-    ProfileReq: "ProfileReqOutput",
-  } as const;
+  PauseSchedulerReqInput: "PauseSchedulerReqOutput",
+  ResumeSchedulerReqInput: "ResumeSchedulerReqOutput",
+  IsSchedulerPausedReqInput: "IsSchedulerPausedReqOutput",
+  FlushCacheReqInput: "FlushCacheReqOutput",
+  InitWeightsUpdateGroupReqInput: "InitWeightsUpdateGroupReqOutput",
+  DestroyWeightsUpdateGroupReqInput: "DestroyWeightsUpdateGroupReqOutput",
+  UpdateWeightsFromDistributedReqInput: "UpdateWeightsFromDistributedReqOutput",
+  UpdateWeightsFromTensorReqInput: "UpdateWeightsFromTensorReqOutput",
+  UpdateWeightsFromMooncakeReqInput: "UpdateWeightsFromMooncakeReqOutput",
+  UpdateWeightFromDiskReqInput: "UpdateWeightFromDiskReqOutput",
+  RebalanceExpertsReqInput: "RebalanceExpertsReqOutput",
+  ReleaseMemoryOccupationReqInput: "ReleaseMemoryOccupationReqOutput",
+  ResumeMemoryOccupationReqInput: "ResumeMemoryOccupationReqOutput",
+  IsSleepingReqInput: "IsSleepingReqOutput",
+  GetInternalStateReq: "GetInternalStateReqOutput",
+  SetInternalStateReq: "SetInternalStateReqOutput",
+  ProfileReq: "ProfileReqOutput",
+} as const;
+
 /** The tag of the request that each reply's tag answers. */
 export const requestTags = {
-    PauseSchedulerReqOutput: "PauseSchedulerReqInput",
-    ResumeSchedulerReqOutput: "ResumeSchedulerReqInput",
-    IsSchedulerPausedReqOutput: "IsSchedulerPausedReqInput",
-    FlushCacheReqOutput: "FlushCacheReqInput",
-    InitWeightsUpdateGroupReqOutput: "InitWeightsUpdateGroupReqInput",
-    DestroyWeightsUpdateGroupReqOutput: "DestroyWeightsUpdateGroupReqInput",
-    UpdateWeightsFromDistributedReqOutput: "UpdateWeightsFromDistributedReqInput",
-    UpdateWeightsFromTensorReqOutput: "UpdateWeightsFromTensorReqInput",
-    UpdateWeightsFromMooncakeReqOutput: "UpdateWeightsFromMooncakeReqInput",
-    UpdateWeightFromDiskReqOutput: "UpdateWeightFromDiskReqInput",
-    RebalanceExpertsReqOutput: "RebalanceExpertsReqInput",
-    ReleaseMemoryOccupationReqOutput: "ReleaseMemoryOccupationReqInput",
-    ResumeMemoryOccupationReqOutput: "ResumeMemoryOccupationReqInput",
-    IsSleepingReqOutput: "IsSleepingReqInput",
-    GetInternalStateReqOutput: "GetInternalStateReq",
-    SetInternalStateReqOutput: "SetInternalStateReq",
-    ProfileReqOutput: "ProfileReq",
-  } as const;
+  PauseSchedulerReqOutput: "PauseSchedulerReqInput",
+  ResumeSchedulerReqOutput: "ResumeSchedulerReqInput",
+  IsSchedulerPausedReqOutput: "IsSchedulerPausedReqInput",
+  FlushCacheReqOutput: "FlushCacheReqInput",
+  InitWeightsUpdateGroupReqOutput: "InitWeightsUpdateGroupReqInput",
+  DestroyWeightsUpdateGroupReqOutput: "DestroyWeightsUpdateGroupReqInput",
+  UpdateWeightsFromDistributedReqOutput: "UpdateWeightsFromDistributedReqInput",
+  UpdateWeightsFromTensorReqOutput: "UpdateWeightsFromTensorReqInput",
+  UpdateWeightsFromMooncakeReqOutput: "UpdateWeightsFromMooncakeReqInput",
+  UpdateWeightFromDiskReqOutput: "UpdateWeightFromDiskReqInput",
+  RebalanceExpertsReqOutput: "RebalanceExpertsReqInput",
+  ReleaseMemoryOccupationReqOutput: "ReleaseMemoryOccupationReqInput",
+  ResumeMemoryOccupationReqOutput: "ResumeMemoryOccupationReqInput",
+  IsSleepingReqOutput: "IsSleepingReqInput",
+  GetInternalStateReqOutput: "GetInternalStateReq",
+  SetInternalStateReqOutput: "SetInternalStateReq",
+  ProfileReqOutput: "ProfileReq",
+} as const;
+
 /** The tag of a request. */
 export type RequestTag = keyof typeof replyTags;
+
 /** The tag of a reply. */
 export type ReplyTag = keyof typeof requestTags;
 
@@ -161,6 +165,7 @@ export interface ReplyTypes {
 
 /** The request that a reply's tag answers. */
 export type RequestOf<Tag extends ReplyTag> = RequestTypes[(typeof requestTags)[Tag]];
+
 /** The reply to a request's tag. */
 export type ReplyOf<Tag extends RequestTag> = ReplyTypes[(typeof replyTags)[Tag]];
 

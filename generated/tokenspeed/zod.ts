@@ -43,318 +43,357 @@ import type {
   UpdateWeightsFromTensorReqInputInit,
   UpdateWeightsFromTensorReqOutputInit,
 } from "./types.ts";
+
 const bytesSchema: z.ZodType<Uint8Array> = /* @__PURE__ */ (() => z.union([z.instanceof(Uint8Array), z.base64().transform((text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)))]))();
+
 /** Validates what `encodePauseSchedulerReqInput` accepts, as JSON can hold it. Stop scheduling new requests. */
 export const PauseSchedulerReqInputSchema: z.ZodType<PauseSchedulerReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("PauseSchedulerReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    mode: z.literal(["abort", "wait", "keep"]).optional(),
-  }))();
+  $tag: z.literal("PauseSchedulerReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  mode: z.literal(["abort", "wait", "keep"]).optional(),
+}))();
+
 /** Validates what `encodePauseSchedulerReqOutput` accepts, as JSON can hold it. The engine paused, or why not. */
 export const PauseSchedulerReqOutputSchema: z.ZodType<PauseSchedulerReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("PauseSchedulerReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string().optional(),
-  }))();
+  $tag: z.literal("PauseSchedulerReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string().optional(),
+}))();
+
 /** Validates what `encodeResumeSchedulerReqInput` accepts, as JSON can hold it. Schedule requests again. */
 export const ResumeSchedulerReqInputSchema: z.ZodType<ResumeSchedulerReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ResumeSchedulerReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("ResumeSchedulerReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeResumeSchedulerReqOutput` accepts, as JSON can hold it. The engine schedules again, or why not. */
 export const ResumeSchedulerReqOutputSchema: z.ZodType<ResumeSchedulerReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ResumeSchedulerReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string().optional(),
-  }))();
+  $tag: z.literal("ResumeSchedulerReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string().optional(),
+}))();
+
 /** Validates what `encodeIsSchedulerPausedReqInput` accepts, as JSON can hold it. Ask whether the scheduler is paused. */
 export const IsSchedulerPausedReqInputSchema: z.ZodType<IsSchedulerPausedReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("IsSchedulerPausedReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("IsSchedulerPausedReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeIsSchedulerPausedReqOutput` accepts, as JSON can hold it. Whether the scheduler is paused. */
 export const IsSchedulerPausedReqOutputSchema: z.ZodType<IsSchedulerPausedReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("IsSchedulerPausedReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    isPaused: z.boolean(),
-  }))();
+  $tag: z.literal("IsSchedulerPausedReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  isPaused: z.boolean(),
+}))();
+
 /** Validates what `encodeFlushCacheReqInput` accepts, as JSON can hold it. Drop the prefix caches. */
 export const FlushCacheReqInputSchema: z.ZodType<FlushCacheReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("FlushCacheReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("FlushCacheReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeFlushCacheReqOutput` accepts, as JSON can hold it. Whether the prefix caches were dropped. */
 export const FlushCacheReqOutputSchema: z.ZodType<FlushCacheReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("FlushCacheReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-  }))();
+  $tag: z.literal("FlushCacheReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+}))();
+
 /** Validates what `encodeInitWeightsUpdateGroupReqInput` accepts, as JSON can hold it. Join the trainer's process group for weight updates. */
 export const InitWeightsUpdateGroupReqInputSchema: z.ZodType<InitWeightsUpdateGroupReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("InitWeightsUpdateGroupReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    masterAddress: z.string(),
-    masterPort: z.int(),
-    rankOffset: z.int(),
-    worldSize: z.int(),
-    groupName: z.string().optional(),
-    backend: z.string().optional(),
-  }))();
+  $tag: z.literal("InitWeightsUpdateGroupReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  masterAddress: z.string(),
+  masterPort: z.int(),
+  rankOffset: z.int(),
+  worldSize: z.int(),
+  groupName: z.string().optional(),
+  backend: z.string().optional(),
+}))();
+
 /** Validates what `encodeInitWeightsUpdateGroupReqOutput` accepts, as JSON can hold it. The engine joined the group, or why not. */
 export const InitWeightsUpdateGroupReqOutputSchema: z.ZodType<InitWeightsUpdateGroupReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("InitWeightsUpdateGroupReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("InitWeightsUpdateGroupReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeDestroyWeightsUpdateGroupReqInput` accepts, as JSON can hold it. Leave the weight update group. */
 export const DestroyWeightsUpdateGroupReqInputSchema: z.ZodType<DestroyWeightsUpdateGroupReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("DestroyWeightsUpdateGroupReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    groupName: z.string().optional(),
-  }))();
+  $tag: z.literal("DestroyWeightsUpdateGroupReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  groupName: z.string().optional(),
+}))();
+
 /** Validates what `encodeDestroyWeightsUpdateGroupReqOutput` accepts, as JSON can hold it. The engine left the group, or why not. */
 export const DestroyWeightsUpdateGroupReqOutputSchema: z.ZodType<DestroyWeightsUpdateGroupReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("DestroyWeightsUpdateGroupReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("DestroyWeightsUpdateGroupReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeUpdateWeightsFromDistributedReqInput` accepts, as JSON can hold it. Receive tensors that the trainer broadcasts. */
 export const UpdateWeightsFromDistributedReqInputSchema: z.ZodType<UpdateWeightsFromDistributedReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightsFromDistributedReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    names: z.array(z.string()),
-    dtypeNames: z.array(z.string()),
-    shapes: z.array(z.array(z.int())),
-    groupName: z.string().optional(),
-    flushCache: z.boolean().optional(),
-    weightVersion: z.string().nullable(),
-  }))();
+  $tag: z.literal("UpdateWeightsFromDistributedReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  names: z.array(z.string()),
+  dtypeNames: z.array(z.string()),
+  shapes: z.array(z.array(z.int())),
+  groupName: z.string().optional(),
+  flushCache: z.boolean().optional(),
+  weightVersion: z.string().nullable(),
+}))();
+
 /** Validates what `encodeUpdateWeightsFromDistributedReqOutput` accepts, as JSON can hold it. The tensors were loaded, or why not. */
 export const UpdateWeightsFromDistributedReqOutputSchema: z.ZodType<UpdateWeightsFromDistributedReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightsFromDistributedReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("UpdateWeightsFromDistributedReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeUpdateWeightsFromTensorReqInput` accepts, as JSON can hold it. Load tensors that travel with the request. */
 export const UpdateWeightsFromTensorReqInputSchema: z.ZodType<UpdateWeightsFromTensorReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightsFromTensorReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    serializedNamedTensors: z.array(bytesSchema),
-    loadFormat: z.string().nullable(),
-    flushCache: z.boolean(),
-    weightVersion: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("UpdateWeightsFromTensorReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  serializedNamedTensors: z.array(bytesSchema),
+  loadFormat: z.string().nullable(),
+  flushCache: z.boolean(),
+  weightVersion: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeUpdateWeightsFromTensorReqOutput` accepts, as JSON can hold it. Release 0.1.0 always refuses. */
 export const UpdateWeightsFromTensorReqOutputSchema: z.ZodType<UpdateWeightsFromTensorReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightsFromTensorReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("UpdateWeightsFromTensorReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeUpdateWeightsFromMooncakeReqInput` accepts, as JSON can hold it. Load a committed version from the Mooncake weight store. */
 export const UpdateWeightsFromMooncakeReqInputSchema: z.ZodType<UpdateWeightsFromMooncakeReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightsFromMooncakeReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    version: z.int(),
-    flushCache: z.boolean(),
-    weightVersion: z.string().nullable(),
-  }))();
+  $tag: z.literal("UpdateWeightsFromMooncakeReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  version: z.int(),
+  flushCache: z.boolean(),
+  weightVersion: z.string().nullable(),
+}))();
+
 /** Validates what `encodeUpdateWeightsFromMooncakeReqOutput` accepts, as JSON can hold it. The version was loaded, or why not. */
 export const UpdateWeightsFromMooncakeReqOutputSchema: z.ZodType<UpdateWeightsFromMooncakeReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightsFromMooncakeReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("UpdateWeightsFromMooncakeReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeUpdateWeightFromDiskReqInput` accepts, as JSON can hold it. Load a checkpoint from disk. */
 export const UpdateWeightFromDiskReqInputSchema: z.ZodType<UpdateWeightFromDiskReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightFromDiskReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    modelPath: z.string(),
-    loadFormat: z.string().nullable().optional(),
-    weightVersion: z.string().nullable().optional(),
-    flushCache: z.boolean().optional(),
-  }))();
+  $tag: z.literal("UpdateWeightFromDiskReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  modelPath: z.string(),
+  loadFormat: z.string().nullable().optional(),
+  weightVersion: z.string().nullable().optional(),
+  flushCache: z.boolean().optional(),
+}))();
+
 /** Validates what `encodeUpdateWeightFromDiskReqOutput` accepts, as JSON can hold it. The checkpoint was loaded, or why not. */
 export const UpdateWeightFromDiskReqOutputSchema: z.ZodType<UpdateWeightFromDiskReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("UpdateWeightFromDiskReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-    numPausedRequests: z.int().nullable().optional(),
-  }))();
+  $tag: z.literal("UpdateWeightFromDiskReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+  numPausedRequests: z.int().nullable().optional(),
+}))();
+
 /** Validates what `encodeRebalanceExpertsReqInput` accepts, as JSON can hold it. Take an expert load snapshot and start a rebalance. */
 export const RebalanceExpertsReqInputSchema: z.ZodType<RebalanceExpertsReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("RebalanceExpertsReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("RebalanceExpertsReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeRebalanceExpertsReqOutput` accepts, as JSON can hold it. The snapshot was taken, or why not. */
 export const RebalanceExpertsReqOutputSchema: z.ZodType<RebalanceExpertsReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("RebalanceExpertsReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("RebalanceExpertsReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeReleaseMemoryOccupationReqInput` accepts, as JSON can hold it. Give device memory back. */
 export const ReleaseMemoryOccupationReqInputSchema: z.ZodType<ReleaseMemoryOccupationReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ReleaseMemoryOccupationReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    tags: z.array(z.string()).nullable().optional(),
-  }))();
+  $tag: z.literal("ReleaseMemoryOccupationReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  tags: z.array(z.string()).nullable().optional(),
+}))();
+
 /** Validates what `encodeReleaseMemoryOccupationReqOutput` accepts, as JSON can hold it. The memory was released, or why not. */
 export const ReleaseMemoryOccupationReqOutputSchema: z.ZodType<ReleaseMemoryOccupationReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ReleaseMemoryOccupationReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean().optional(),
-    message: z.string().optional(),
-  }))();
+  $tag: z.literal("ReleaseMemoryOccupationReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean().optional(),
+  message: z.string().optional(),
+}))();
+
 /** Validates what `encodeResumeMemoryOccupationReqInput` accepts, as JSON can hold it. Take device memory again. */
 export const ResumeMemoryOccupationReqInputSchema: z.ZodType<ResumeMemoryOccupationReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ResumeMemoryOccupationReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    tags: z.array(z.string()).nullable().optional(),
-  }))();
+  $tag: z.literal("ResumeMemoryOccupationReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  tags: z.array(z.string()).nullable().optional(),
+}))();
+
 /** Validates what `encodeResumeMemoryOccupationReqOutput` accepts, as JSON can hold it. The memory was restored, or why not. */
 export const ResumeMemoryOccupationReqOutputSchema: z.ZodType<ResumeMemoryOccupationReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ResumeMemoryOccupationReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean().optional(),
-    message: z.string().optional(),
-  }))();
+  $tag: z.literal("ResumeMemoryOccupationReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean().optional(),
+  message: z.string().optional(),
+}))();
+
 /** Validates what `encodeIsSleepingReqInput` accepts, as JSON can hold it. Ask whether memory is released. */
 export const IsSleepingReqInputSchema: z.ZodType<IsSleepingReqInputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("IsSleepingReqInput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("IsSleepingReqInput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeIsSleepingReqOutput` accepts, as JSON can hold it. Whether memory is released. */
 export const IsSleepingReqOutputSchema: z.ZodType<IsSleepingReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("IsSleepingReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    isSleeping: z.boolean(),
-  }))();
+  $tag: z.literal("IsSleepingReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  isSleeping: z.boolean(),
+}))();
+
 /** Validates what `encodeGetInternalStateReq` accepts, as JSON can hold it. Ask for the engine's internal state. */
 export const GetInternalStateReqSchema: z.ZodType<GetInternalStateReqInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("GetInternalStateReq").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("GetInternalStateReq").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeGetInternalStateReqOutput` accepts, as JSON can hold it. The engine's internal state. */
 export const GetInternalStateReqOutputSchema: z.ZodType<GetInternalStateReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("GetInternalStateReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    internalState: z.record(z.string(), z.unknown()),
-  }))();
+  $tag: z.literal("GetInternalStateReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  internalState: z.record(z.string(), z.unknown()),
+}))();
+
 /** Validates what `encodeSetInternalStateReq` accepts, as JSON can hold it. Change server arguments of a running engine. */
 export const SetInternalStateReqSchema: z.ZodType<SetInternalStateReqInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("SetInternalStateReq").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    serverArgs: z.record(z.string(), z.unknown()),
-  }))();
+  $tag: z.literal("SetInternalStateReq").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  serverArgs: z.record(z.string(), z.unknown()),
+}))();
+
 /** Validates what `encodeSetInternalStateReqOutput` accepts, as JSON can hold it. What became of the change. */
 export const SetInternalStateReqOutputSchema: z.ZodType<SetInternalStateReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("SetInternalStateReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    updated: z.boolean(),
-    serverArgs: z.record(z.string(), z.unknown()),
-  }))();
+  $tag: z.literal("SetInternalStateReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  updated: z.boolean(),
+  serverArgs: z.record(z.string(), z.unknown()),
+}))();
+
 /** Validates what `encodeProfileReq` accepts, as JSON can hold it. Start or stop the profiler. */
 export const ProfileReqSchema: z.ZodType<ProfileReqInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ProfileReq").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    kind: z.literal([1, 2]),
-    outputDir: z.string().nullable().optional(),
-    startStep: z.int().nullable().optional(),
-    numSteps: z.int().nullable().optional(),
-    activities: z.array(z.string()).nullable().optional(),
-    profileByStage: z.boolean().optional(),
-    withStack: z.boolean().nullable().optional(),
-    recordShapes: z.boolean().nullable().optional(),
-    profileId: z.string().nullable().optional(),
-  }))();
+  $tag: z.literal("ProfileReq").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  kind: z.literal([1, 2]),
+  outputDir: z.string().nullable().optional(),
+  startStep: z.int().nullable().optional(),
+  numSteps: z.int().nullable().optional(),
+  activities: z.array(z.string()).nullable().optional(),
+  profileByStage: z.boolean().optional(),
+  withStack: z.boolean().nullable().optional(),
+  recordShapes: z.boolean().nullable().optional(),
+  profileId: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeProfileReqOutput` accepts, as JSON can hold it. The profiler started or stopped, or why not. */
 export const ProfileReqOutputSchema: z.ZodType<ProfileReqOutputInit> = /* @__PURE__ */ (() => z.strictObject({
-    $tag: z.literal("ProfileReqOutput").optional(),
-    rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
-    httpWorkerIpc: z.string().nullable().optional(),
-    success: z.boolean(),
-    message: z.string(),
-  }))();
+  $tag: z.literal("ProfileReqOutput").optional(),
+  rid: z.union([z.string(), z.array(z.string())]).nullable().optional(),
+  httpWorkerIpc: z.string().nullable().optional(),
+  success: z.boolean(),
+  message: z.string(),
+}))();
+
 /** Validates what `encodeReadyMessage` accepts, as JSON can hold it. HELLO and READY, from an engine on the handshake socket. */
 export const ReadyMessageSchema: z.ZodType<ReadyMessageInit> = /* @__PURE__ */ (() => z.strictObject({
-    status: z.string().nullable().optional(),
-    local: z.boolean().nullable().optional(),
-    headless: z.boolean().nullable().optional(),
-    parallelConfigHash: z.string().nullable().optional(),
-  }))();
+  status: z.string().nullable().optional(),
+  local: z.boolean().nullable().optional(),
+  headless: z.boolean().nullable().optional(),
+  parallelConfigHash: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeHandshakeAddresses` accepts, as JSON can hold it. Where one engine connects; it takes the first input and the first output. */
 export const HandshakeAddressesSchema: z.ZodType<HandshakeAddressesInit> = /* @__PURE__ */ (() => z.strictObject({
-    inputs: z.array(z.string()).optional(),
-    outputs: z.array(z.string()).optional(),
-    coordinatorInput: z.string().nullable().optional(),
-    coordinatorOutput: z.string().nullable().optional(),
-    frontendStatsPublishAddress: z.string().nullable().optional(),
-  }))();
+  inputs: z.array(z.string()).optional(),
+  outputs: z.array(z.string()).optional(),
+  coordinatorInput: z.string().nullable().optional(),
+  coordinatorOutput: z.string().nullable().optional(),
+  frontendStatsPublishAddress: z.string().nullable().optional(),
+}))();
+
 /** Validates what `encodeHandshakeInitMessage` accepts, as JSON can hold it. INIT, the frontend's answer to one engine's HELLO. */
 export const HandshakeInitMessageSchema: z.ZodType<HandshakeInitMessageInit> = /* @__PURE__ */ (() => z.strictObject({
-    addresses: z.lazy(() => HandshakeAddressesSchema),
-    parallelConfig: z.record(z.string(), z.unknown()).optional(),
-  }))();
+  addresses: z.lazy(() => HandshakeAddressesSchema),
+  parallelConfig: z.record(z.string(), z.unknown()).optional(),
+}))();
+
 /** Validates what `encodeEngineCoreReadyResponse` accepts, as JSON can hold it. The registration: what an engine says about itself when it has connected its input. */
 export const EngineCoreReadyResponseSchema: z.ZodType<EngineCoreReadyResponseInit> = /* @__PURE__ */ (() => z.strictObject({
-    maxModelLen: z.int().optional(),
-    numGpuBlocks: z.int().optional(),
-    prefixGranularity: z.int().optional(),
-    dpStatsAddress: z.string().nullable().optional(),
-    dtype: z.string().optional(),
-    multimodalEncoderDtype: z.string().nullable().optional(),
-    vllmVersion: z.string().optional(),
-    worldSize: z.int().optional(),
-    dataParallelSize: z.int().optional(),
-    tensorParallelSize: z.int().optional(),
-    pipelineParallelSize: z.int().optional(),
-    decodeContextParallelSize: z.int().optional(),
-    dataParallelRank: z.int().optional(),
-    maxNumSeqs: z.int().optional(),
-    maxNumBatchedTokens: z.int().optional(),
-    instanceId: z.string().optional(),
-    kvCacheSizeTokens: z.int().nullable().optional(),
-    kvCacheMaxConcurrency: z.number().nullable().optional(),
-    kvEventsConfig: z.record(z.string(), z.unknown()).nullable().optional(),
-  }))();
+  maxModelLen: z.int().optional(),
+  numGpuBlocks: z.int().optional(),
+  prefixGranularity: z.int().optional(),
+  dpStatsAddress: z.string().nullable().optional(),
+  dtype: z.string().optional(),
+  multimodalEncoderDtype: z.string().nullable().optional(),
+  vllmVersion: z.string().optional(),
+  worldSize: z.int().optional(),
+  dataParallelSize: z.int().optional(),
+  tensorParallelSize: z.int().optional(),
+  pipelineParallelSize: z.int().optional(),
+  decodeContextParallelSize: z.int().optional(),
+  dataParallelRank: z.int().optional(),
+  maxNumSeqs: z.int().optional(),
+  maxNumBatchedTokens: z.int().optional(),
+  instanceId: z.string().optional(),
+  kvCacheSizeTokens: z.int().nullable().optional(),
+  kvCacheMaxConcurrency: z.number().nullable().optional(),
+  kvEventsConfig: z.record(z.string(), z.unknown()).nullable().optional(),
+}))();
