@@ -31,6 +31,15 @@ describe("order within a round", () => {
     expect(effects.map(({ kind }) => kind)).toEqual(["outputs", "reply"]);
   });
 
+  test("a flush comes before the round's forwards: what they end still holds its pages", () => {
+    const engine = new VirtualEngine();
+    engine.round([add("r", 40, 2)]);
+    engine.round();
+    const effects = engine.round([control("FlushCacheReqInput")]);
+    expect(rows(effects).at(-1)?.finish).toEqual({ type: "length", length: 2 });
+    expect(replies(effects)).toEqual([[0, "FlushCache", false]]);
+  });
+
   test("one weight operation a round, in order of arrival", () => {
     const engine = new VirtualEngine();
     const queued = [disk(), control("UpdateWeightsFromMooncakeReqInput")];
@@ -62,8 +71,10 @@ describe("the gate", () => {
   });
 
   test("different kinds at the heads end the group", () => {
-    const engine = new VirtualEngine({ ranks: 2 });
-    expect(() => engine.round([disk()], [control("InitWeightsUpdateGroupReqInput")])).toThrow(EngineFault);
+    for (const other of ["InitWeightsUpdateGroupReqInput", "UpdateWeightsFromMooncakeReqInput"] as const) {
+      const engine = new VirtualEngine({ ranks: 2 });
+      expect(() => engine.round([disk()], [control(other)])).toThrow("different weight operations at their queue heads");
+    }
   });
 
   test("another flush_cache ends the group, unless a flush of its own brought the ranks together", () => {
