@@ -15,7 +15,7 @@ const readParameters = [
 
 /** Emits `decoders.ts`: one straight-line function for each struct. */
 export function emitDecoders(model: Model, options: EmitOptions): Statements {
-  const emitter = new DecoderEmitter();
+  const emitter = new DecoderEmitter(new Set([...model.structs, ...model.unions].map(({ name }) => name)));
   const statements = [
     ...model.structs.flatMap((struct) => emitter.struct(struct)),
     ...model.unions.flatMap((union) => emitter.union(union)),
@@ -35,6 +35,12 @@ class DecoderEmitter {
   readonly runtime = new Set<string>(["decodeWith", "type Reader"]);
   readonly dynamicTypes = new Set<string>();
   readonly helpers = new Map<string, Statements[number]>();
+
+  private readonly structs: ReadonlySet<string>;
+
+  constructor(structs: ReadonlySet<string>) {
+    this.structs = structs;
+  }
 
   private use(name: string): string {
     this.runtime.add(name);
@@ -204,8 +210,11 @@ class DecoderEmitter {
     // A single text (a mode, a group's name) is likely to come again; the texts of lists are handled in bulk.
     if (runtime === "Str") return this.use("readRepeatedStr");
     if (runtime !== undefined) return this.use(`read${runtime}`);
-    const name = `read${typeName(type)}`;
-    if (type.kind === "struct" || this.helpers.has(name)) return name;
+    const own = typeName(type);
+    if (type.kind === "struct") return `read${own}`;
+    // A struct may have the name that describes this type.
+    const name = `read${own}${this.structs.has(own) ? "Value" : ""}`;
+    if (this.helpers.has(name)) return name;
     // The place is taken first, since a type may contain itself through a struct.
     this.helpers.set(name, "");
     const body = this.helperBody(type);

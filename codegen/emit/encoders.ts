@@ -10,7 +10,7 @@ const usedNames = new Set(["writer", "init", "field", "error", "property", "empt
 
 /** Emits `encoders.ts`: one straight-line function for each struct. */
 export function emitEncoders(model: Model, options: EmitOptions): Statements {
-  const emitter = new EncoderEmitter();
+  const emitter = new EncoderEmitter(new Set([...model.structs, ...model.unions].map(({ name }) => name)));
   const statements = [
     ...model.structs.flatMap((struct) => emitter.struct(struct)),
     ...model.unions.flatMap((union) => emitter.union(union)),
@@ -24,6 +24,12 @@ class EncoderEmitter {
   readonly runtime = new Set<string>(["encodeWith", "type Writer"]);
   /** Functions for types that the runtime has none for, by name. */
   readonly helpers = new Map<string, Statements[number]>();
+
+  private readonly structs: ReadonlySet<string>;
+
+  constructor(structs: ReadonlySet<string>) {
+    this.structs = structs;
+  }
 
   private use(name: string): string {
     this.runtime.add(name);
@@ -175,8 +181,11 @@ class EncoderEmitter {
   private function(type: WireType): string {
     const runtime = runtimeName(type);
     if (runtime !== undefined) return this.use(`write${runtime}`);
-    const name = `write${typeName(type)}`;
-    if (type.kind === "struct" || this.helpers.has(name)) return name;
+    const own = typeName(type);
+    if (type.kind === "struct") return `write${own}`;
+    // A struct may have the name that describes this type.
+    const name = `write${own}${this.structs.has(own) ? "Value" : ""}`;
+    if (this.helpers.has(name)) return name;
     // The place is taken first, since a type may contain itself through a struct.
     this.helpers.set(name, "");
     this.helpers.set(

@@ -22,9 +22,9 @@ export class Failure {
   }
 }
 
-/** Puts a field's name, an index or a key before the path of a failure; other exceptions pass through unchanged. */
+/** Puts a field's name, an index or a key before the path of a failure. Other exceptions pass through, and so does an empty step. */
 export function within(error: unknown, step: string | number): unknown {
-  if (error instanceof Failure) {
+  if (error instanceof Failure && step !== "") {
     const { path } = error;
     const first = typeof step === "number" ? `[${step}]` : step;
     error.path = path === "" || path.startsWith("[") ? first + path : `${first}.${path}`;

@@ -47,16 +47,11 @@ export function unknownUnionTag(expected: string, tag: unknown): Failure {
 
 function unknownField(property: string, properties: readonly string[]): Failure {
   const nearest = nearestName(property, properties);
-  const hint = nearest === undefined ? ` (properties: ${properties.join(", ")})` : `; did you mean ${JSON.stringify(nearest)}?`;
+  const list = properties.length === 0 ? "it has none" : `it has ${properties.join(", ")}`;
+  const advice =
+    nearest === undefined ? `; ${list}; remove what it does not have` : `; did you mean ${JSON.stringify(nearest)}? Correct or remove it`;
   const shown = property.length > 40 ? `${property.slice(0, 40)}…` : property;
-  return new Failure(
-    "unknown_field",
-    shown,
-    "a property of this struct",
-    "one it does not have",
-    undefined,
-    `${hint} Remove it or correct it`,
-  );
+  return new Failure("unknown_field", shown, "a property of this struct", JSON.stringify(shown), undefined, advice);
 }
 
 /** A required field that is absent. */

@@ -1,0 +1,340 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { decode as decodeMessagePack, encode as encodeMessagePack } from "@msgpack/msgpack";
+import ts from "typescript";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  any,
+  bool,
+  bytes,
+  dict,
+  f64,
+  i32,
+  i64,
+  list,
+  literal,
+  map,
+  nullable,
+  ref,
+  str,
+  strOrList,
+  tuple,
+  u16,
+  u32,
+  u64,
+  union,
+} from "../../schema/dsl.ts";
+import { call, emitFiles, plain, protocolOf, small } from "./small-schema.ts";
+
+const repository = join(import.meta.dirname, "../..");
+
+const reserved = `type default class delete function arguments await break case catch const continue debugger do else enum eval export
+  extends false finally for if implements import in instanceof interface let new null package private protected public return static super
+  switch this throw true try typeof undefined var void while with yield async of get set name length prototype reader writer init field error
+  count tag property empty i NaN Infinity Map Uint8Array`.split(/\s+/);
+
+const rude = "quote \" and ' and ` and $\u007bx} and \\ and */ and \n and \u2028 and <!-- and \u{1f600}";
+
+const everyType = small(
+  "EveryType",
+  [
+    plain("a", bool),
+    plain("b", i32),
+    plain("c", u16),
+    plain("d", u32),
+    plain("e", i64),
+    plain("f", u64),
+    plain("g", f64),
+    plain("h", str),
+    plain("i", bytes),
+    plain("j", any),
+    plain("k", dict),
+    plain("l", list(nullable(f64))),
+    plain("m", tuple(str, nullable(i64), list(bool))),
+    plain("n", map(list(u64))),
+    plain("o", literal("x", 1, "")),
+    plain("p", nullable(strOrList)),
+    plain("q", list(tuple(i64, i64))),
+    plain("r", map(nullable(ref("Empty")))),
+    plain("s", list(list(bytes))),
+    plain("t", map(literal(-1, 300))),
+  ],
+  { layout: "array" },
+);
+
+const defaults = small("Defaults", [
+  plain("a", f64, { default: 1 }),
+  plain("b", f64, { default: -0 }),
+  plain("c", u64, { default: 2n ** 64n - 1n }),
+  plain("d", i64, { default: -9007199254740991 }),
+  plain("e", list(tuple(str, f64)), { default: [["é\ud83d\ude00", 2]] }),
+  plain("f", map(f64), { default: { "a b": 3, é: 0.5 } }),
+  plain("g", any, { default: { nested: [1, null, true, "x".repeat(300)] } }),
+  plain("h", literal("x", 70000), { default: 70000 }),
+  plain("i", list(u64), { default: [0, 256] }),
+]);
+
+const protocol = protocolOf(
+  [
+    small(
+      "ReservedWords",
+      reserved.map((word) => plain(word, str, { default: word, property: word })),
+      { layout: "array", tagged: true },
+    ),
+    small("Prototype", [
+      plain("constructor", str, { property: "constructor_" }),
+      plain("__proto__", str),
+      plain("toString", str, { property: "text" }),
+      plain("hasOwnProperty", nullable(str), { default: null, property: "own" }),
+    ]),
+    small("Collisions", [
+      plain("foo_bar", str),
+      plain("fooBar", str, { property: "fooBar2" }),
+      plain("FooBar", str, { property: "fooBar3" }),
+    ]),
+    small("Empty", []),
+    small("EmptyArray", [], { layout: "array" }),
+    small(
+      "Wide",
+      Array.from({ length: 300 }, (_, i) => plain(`field_${i}`, i64, { default: i })),
+      { layout: "array", tagged: true },
+    ),
+    small(
+      "WideMap",
+      Array.from({ length: 70 }, (_, i) => plain(`field_${i}`, i64, { default: i })),
+    ),
+    small("Tree", [
+      plain("value", i64),
+      plain("left", nullable(ref("Tree")), { default: null }),
+      plain("children", list(ref("Tree")), { default: [] }),
+      plain("named", map(ref("Tree")), { default: {} }),
+    ]),
+    small("Rude", [plain(rude, str, { doc: rude }), plain("naïve-key.with space", str), plain("日本", str)], { doc: rude }),
+    small("A", [], { layout: "array", tagged: true }),
+    small("NullableStr", [plain("a", map(nullable(str)))]),
+    everyType,
+    defaults,
+  ],
+  {
+    operations: [call("default", { summary: rude, doc: rude }), call("class"), call("delete")],
+    unions: [union("Anything", { doc: rude, members: "requests" })],
+  },
+);
+
+type Code = { readonly [name: string]: (...args: unknown[]) => unknown };
+let folder: string;
+let encoders: Code;
+let decoders: Code;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "enginewire-hostile-"));
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
+  for (const [name, text] of emitFiles(protocol, join(repository, "src/wire/index.ts"))) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
+  encoders = (await import(/* @vite-ignore */ pathToFileURL(join(folder, "encoders.ts")).href)) as Code;
+  decoders = (await import(/* @vite-ignore */ pathToFileURL(join(folder, "decoders.ts")).href)) as Code;
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+function encode(name: string, init: unknown): Uint8Array {
+  return encoders[`encode${name}`]?.(init) as Uint8Array;
+}
+
+function decode(name: string, bytes: Uint8Array): unknown {
+  return decoders[`decode${name}`]?.(bytes);
+}
+
+test("the generated code passes the strictest checks of the compiler", () => {
+  const names = ["types.ts", "encoders.ts", "decoders.ts", "replies.ts", "operations.ts", "zod.ts"].map((name) => join(folder, name));
+  const { config } = ts.readConfigFile(join(repository, "src/tsconfig.base.json"), ts.sys.readFile) as {
+    config: { compilerOptions: object };
+  };
+  const { options } = ts.convertCompilerOptionsFromJson(
+    { ...config.compilerOptions, lib: ["ES2023", "ESNext.Disposable", "WebWorker"], noEmit: true, composite: false, skipLibCheck: true },
+    repository,
+  );
+  const { rootDir: _, declaration: __, declarationMap: ___, outDir: ____, ...rest } = options;
+  const program = ts.createProgram(names, { ...rest, allowImportingTsExtensions: true, rewriteRelativeImportExtensions: false });
+  const diagnostics = ts.getPreEmitDiagnostics(program).map(({ messageText, file, start }) => {
+    const line = file === undefined || start === undefined ? "" : file.text.slice(start, start + 60);
+    return `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")} (${line})`;
+  });
+  expect(diagnostics).toEqual([]);
+});
+
+test("reserved words as fields", () => {
+  const all = Object.fromEntries(reserved.map((word) => [word, `the ${word}`]));
+  const bytes = encode("ReservedWords", { ...all });
+  expect(decodeMessagePack(bytes)).toEqual(["ReservedWords", ...reserved.map((word) => `the ${word}`)]);
+  expect(decode("ReservedWords", bytes)).toEqual({ $tag: "ReservedWords", ...all });
+  expect(decodeMessagePack(encode("ReservedWords", {}))).toEqual(["ReservedWords", ...reserved]);
+});
+
+test("names of every object's properties", () => {
+  const init = { constructor_: "c", __proto: "p", text: "t", own: null };
+  const bytes = encode("Prototype", init);
+  expect(decode("Prototype", bytes)).toEqual(init);
+  const wire = encodeMessagePack(
+    new Map([
+      ["constructor", "c"],
+      ["__proto__", "p"],
+      ["toString", "t"],
+      ["hasOwnProperty", null],
+    ]) as never,
+  );
+  expect(wire).toBeDefined();
+  expect(Buffer.from(bytes).includes("__proto__")).toBe(true);
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  // Required fields are not found on Object.prototype.
+  expect(() => decode("Prototype", Uint8Array.of(0x80))).toThrow("missing_field: Prototype.constructor");
+});
+
+test("names that differ only in their spelling", () => {
+  const init = { fooBar: "1", fooBar2: "2", fooBar3: "3" };
+  const bytes = encode("Collisions", init);
+  expect(decodeMessagePack(bytes)).toEqual({ foo_bar: "1", fooBar: "2", FooBar: "3" });
+  expect(decode("Collisions", bytes)).toEqual(init);
+});
+
+test("structs without fields", () => {
+  expect(encode("Empty", {})).toEqual(Uint8Array.of(0x80));
+  expect(decode("Empty", Uint8Array.of(0x80))).toEqual({});
+  expect(encode("EmptyArray", {})).toEqual(Uint8Array.of(0x90));
+  expect(decode("EmptyArray", Uint8Array.of(0x91, 0xc0))).toEqual({});
+  expect(decode("A", encode("A", {}))).toEqual({ $tag: "A" });
+  expect(() => encode("Empty", { a: 1 })).toThrow("unknown_field: Empty.a");
+});
+
+test.each([["Wide", 300] as const, ["WideMap", 70] as const])("%s: %i fields", (name, count) => {
+  const bytes = encode(name, { field7: -1 });
+  const values = Array.from({ length: count }, (_, i) => (i === 7 ? -1 : i));
+  const expected = Object.fromEntries(values.map((value, i) => [`field${i}`, value]));
+  expect(decode(name, bytes)).toEqual(name === "Wide" ? { $tag: name, ...expected } : expected);
+  const plainValue = decodeMessagePack(bytes);
+  expect(Array.isArray(plainValue) ? plainValue.slice(1) : Object.values(plainValue as object)).toEqual(values);
+});
+
+test("a struct that contains itself, down to the limit of nesting", () => {
+  const leaf = { value: 1, left: null, children: [], named: {} };
+  const tree = { value: 3, left: { ...leaf, value: -5 }, children: [leaf, { ...leaf, children: [leaf] }], named: { x: leaf } };
+  expect(decode("Tree", encode("Tree", tree))).toEqual(tree);
+  expect(decode("Tree", encode("Tree", { value: 1 }))).toEqual(leaf);
+  const cycle: { value: number; left?: unknown } = { value: 1 };
+  cycle.left = cycle;
+  expect(() => encode("Tree", cycle)).toThrow(/^nesting_too_deep: Tree(\.left){64}: expected at most 64 levels/);
+  const deep = Buffer.concat([
+    ...Array.from({ length: 100 }, () => [Buffer.from("82a576616c756501a46c656674", "hex")]).flat(),
+    Buffer.from([0xc0]),
+  ]);
+  expect(() => decode("Tree", deep)).toThrow(/^nesting_too_deep: Tree(\.left){64}: expected at most 64 levels/);
+});
+
+test("names and documentation that could end a string or a comment", () => {
+  const property = Object.keys(
+    decode("Rude", encodeMessagePack({ [rude]: "1", "naïve-key.with space": "2", 日本: "3" })) as object,
+  )[0] as string;
+  const init = { [property]: "1", naïveKeyWithSpace: "2", 日本: "3" };
+  const bytes = encode("Rude", init);
+  expect(decodeMessagePack(bytes)).toEqual({ [rude]: "1", "naïve-key.with space": "2", 日本: "3" });
+  expect(decode("Rude", bytes)).toEqual(init);
+});
+
+test("a struct named like a function that another type needs", () => {
+  const init = { a: { x: "y", z: null } };
+  expect(decode("NullableStr", encode("NullableStr", init))).toEqual(init);
+});
+
+test("operations named like reserved words", async () => {
+  const { operations } = (await import(/* @vite-ignore */ pathToFileURL(join(folder, "operations.ts")).href)) as {
+    operations: { [name: string]: { doc: string } };
+  };
+  expect(Object.keys(operations)).toEqual(["default", "class", "delete"]);
+  expect(operations.default?.doc).toBe(rude);
+  expect(decoders.decodeAnything?.(encoders.encodeAnything?.({ $tag: "ClassRequest" }))).toEqual({ $tag: "ClassRequest" });
+});
+
+const everyValue = {
+  a: true,
+  b: -(2 ** 31),
+  c: 65535,
+  d: 2 ** 32 - 1,
+  e: -(2 ** 53) + 1,
+  f: 2n ** 64n - 1n,
+  g: 1,
+  h: "héllo",
+  i: Uint8Array.of(1, 2),
+  j: { x: [null, 1.5] },
+  k: new Map<unknown, unknown>([[1, "one"]]),
+  l: [1, null, 0.5],
+  m: ["s", null, [true, false]],
+  n: { big: [1n, 2n ** 63n] },
+  o: 1,
+  p: ["a", "b"],
+  q: [
+    [1, 2],
+    [3, 4],
+  ],
+  r: { none: null, empty: {} },
+  s: [[Uint8Array.of(9)], []],
+  t: { low: -1, high: 300 },
+};
+
+test("every type, nested", () => {
+  expect(decode("EveryType", encode("EveryType", everyValue))).toEqual(everyValue);
+});
+
+// A wrong value for each field, with the place it is reported at.
+test.each<readonly [path: string, wrong: object]>([
+  ["a", { a: 1 }],
+  ["b", { b: 2 ** 31 }],
+  ["c", { c: -1 }],
+  ["d", { d: 1.5 }],
+  ["e", { e: "1" }],
+  ["f", { f: -1n }],
+  ["f", { f: 2n ** 64n }],
+  ["g", { g: 1n }],
+  ["h", { h: null }],
+  ["i", { i: [1] }],
+  ["j", { j: new Date() }],
+  ["k", { k: [] }],
+  ["l[1]", { l: [1, "x"] }],
+  ["m", { m: ["s", null] }],
+  ["m[1]", { m: ["s", 1.5, []] }],
+  ["m[2][0]", { m: ["s", null, [1]] }],
+  ["n.big[1]", { n: { big: [1n, -1n] } }],
+  ["o", { o: "y" }],
+  ["p", { p: 1 }],
+  ["q[1]", { q: [[1, 2], [3]] }],
+  ["r.x.y", { r: { x: { y: 1 } } }],
+  ["s[1][0]", { s: [[], ["x"]] }],
+  ['t["a b"]', { t: { "a b": 2 } }],
+])("a wrong value at %s", (path, wrong) => {
+  expect(() => encode("EveryType", { ...everyValue, ...wrong })).toThrow(expect.objectContaining({ path: `EveryType.${path}` }));
+});
+
+test("defaults are the same bytes as their values written out, and decode to them", () => {
+  const values = {
+    a: 1,
+    b: -0,
+    c: 2n ** 64n - 1n,
+    d: -9007199254740991,
+    e: [["é😀", 2]],
+    f: { "a b": 3, é: 0.5 },
+    g: { nested: [1, null, true, "x".repeat(300)] },
+    h: 70000,
+    i: [0n, 256n],
+  };
+  expect(encode("Defaults", {})).toEqual(encode("Defaults", values));
+  expect(decode("Defaults", Uint8Array.of(0x80))).toEqual(values);
+  expect(Object.is((decode("Defaults", Uint8Array.of(0x80)) as { b: number }).b, -0)).toBe(true);
+  // Each decoded struct has defaults of its own.
+  const [one, other] = [0, 1].map(() => decode("Defaults", Uint8Array.of(0x80)) as { e: unknown[] });
+  one?.e.push("mine");
+  expect(other?.e).toHaveLength(1);
+});
