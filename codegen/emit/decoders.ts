@@ -3,7 +3,8 @@ import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
 import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
 import { defaultExpression, packArrayHeader, packStr } from "../pack.ts";
 import { declareConstant, declareFunction, declareImport, type EmitOptions, type Statements } from "./file.ts";
-import { decodedType, literalText, nests, runtimeName, typeName } from "./view.ts";
+import { HelperNames } from "./helper-names.ts";
+import { decodedType, literalText, nests, runtimeName } from "./view.ts";
 
 /** What the code around a struct's fields uses, so that no field's variable hides it. */
 const usedNames = new Set(["reader", "count", "field", "error", "i", "undefined", "NaN", "Infinity"]);
@@ -15,12 +16,12 @@ const readParameters = [
 
 /** Emits `decoders.ts`: one straight-line function for each struct. */
 export function emitDecoders(model: Model, options: EmitOptions): Statements {
-  const emitter = new DecoderEmitter(new Set([...model.structs, ...model.unions].map(({ name }) => name)));
+  const emitter = new DecoderEmitter([...model.structs, ...model.unions].map(({ name }) => name));
   const statements = [
     ...model.structs.flatMap((struct) => emitter.struct(struct)),
     ...model.unions.flatMap((union) => emitter.union(union)),
   ];
-  statements.push(...emitter.helpers.values());
+  statements.push(...emitter.helpers);
   const types = [...model.structs, ...model.unions].map(({ name }) => name);
   const dynamic = [...emitter.dynamicTypes].map((name) => `type ${name}`);
   return [
@@ -34,12 +35,13 @@ export function emitDecoders(model: Model, options: EmitOptions): Statements {
 class DecoderEmitter {
   readonly runtime = new Set<string>(["decodeWith", "type Reader"]);
   readonly dynamicTypes = new Set<string>();
-  readonly helpers = new Map<string, Statements[number]>();
+  /** Functions for types that the runtime has none for. */
+  readonly helpers: Statements = [];
 
-  private readonly structs: ReadonlySet<string>;
+  private readonly names: HelperNames;
 
-  constructor(structs: ReadonlySet<string>) {
-    this.structs = structs;
+  constructor(structs: readonly string[]) {
+    this.names = new HelperNames("read", structs);
   }
 
   private use(name: string): string {
@@ -210,16 +212,10 @@ class DecoderEmitter {
     // A single text (a mode, a group's name) is likely to come again; the texts of lists are handled in bulk.
     if (runtime === "Str") return this.use("readRepeatedStr");
     if (runtime !== undefined) return this.use(`read${runtime}`);
-    const own = typeName(type);
-    if (type.kind === "struct") return `read${own}`;
-    // A struct may have the name that describes this type.
-    const name = `read${own}${this.structs.has(own) ? "Value" : ""}`;
-    if (this.helpers.has(name)) return name;
-    // The place is taken first, since a type may contain itself through a struct.
-    this.helpers.set(name, "");
-    const body = this.helperBody(type);
-    this.helpers.set(name, declareFunction({ name, parameters: readParameters, returns: this.type(type), body }));
-    return name;
+    if (type.kind === "struct") return `read${type.name}`;
+    return this.names.get(type, (name) => {
+      this.helpers.push(declareFunction({ name, parameters: readParameters, returns: this.type(type), body: this.helperBody(type) }));
+    });
   }
 
   private helperBody(type: WireType): string[] {

@@ -3,32 +3,33 @@ import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
 import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
 import { packArrayHeader, packDefault, packMapHeader, packStr } from "../pack.ts";
 import { declareConstant, declareFunction, declareImport, type EmitOptions, type Statements } from "./file.ts";
-import { literalText, nests, runtimeName, typeName } from "./view.ts";
+import { HelperNames } from "./helper-names.ts";
+import { literalText, nests, runtimeName } from "./view.ts";
 
 /** What the code around a struct's fields uses, so that no field's variable hides it. */
 const usedNames = new Set(["writer", "init", "field", "error", "property", "empty", "undefined", "NaN", "Infinity"]);
 
 /** Emits `encoders.ts`: one straight-line function for each struct. */
 export function emitEncoders(model: Model, options: EmitOptions): Statements {
-  const emitter = new EncoderEmitter(new Set([...model.structs, ...model.unions].map(({ name }) => name)));
+  const emitter = new EncoderEmitter([...model.structs, ...model.unions].map(({ name }) => name));
   const statements = [
     ...model.structs.flatMap((struct) => emitter.struct(struct)),
     ...model.unions.flatMap((union) => emitter.union(union)),
   ];
-  statements.push(...emitter.helpers.values());
+  statements.push(...emitter.helpers);
   const types = [...model.structs, ...model.unions].map(({ name }) => `${name}Init`);
   return [declareImport(options.wire, emitter.runtime), declareImport(`./types${options.extension}`, types, true), ...statements];
 }
 
 class EncoderEmitter {
   readonly runtime = new Set<string>(["encodeWith", "type Writer"]);
-  /** Functions for types that the runtime has none for, by name. */
-  readonly helpers = new Map<string, Statements[number]>();
+  /** Functions for types that the runtime has none for. */
+  readonly helpers: Statements = [];
 
-  private readonly structs: ReadonlySet<string>;
+  private readonly names: HelperNames;
 
-  constructor(structs: ReadonlySet<string>) {
-    this.structs = structs;
+  constructor(structs: readonly string[]) {
+    this.names = new HelperNames("write", structs);
   }
 
   private use(name: string): string {
@@ -181,27 +182,15 @@ class EncoderEmitter {
   private function(type: WireType): string {
     const runtime = runtimeName(type);
     if (runtime !== undefined) return this.use(`write${runtime}`);
-    const own = typeName(type);
-    if (type.kind === "struct") return `write${own}`;
-    // A struct may have the name that describes this type.
-    const name = `write${own}${this.structs.has(own) ? "Value" : ""}`;
-    if (this.helpers.has(name)) return name;
-    // The place is taken first, since a type may contain itself through a struct.
-    this.helpers.set(name, "");
-    this.helpers.set(
-      name,
-      declareFunction({
-        name,
-        parameters: [
-          ["writer", "Writer"],
-          ["value", "unknown"],
-          ["field", "string"],
-        ],
-        returns: "void",
-        body: this.helperBody(type),
-      }),
-    );
-    return name;
+    if (type.kind === "struct") return `write${type.name}`;
+    return this.names.get(type, (name) => {
+      const parameters = [
+        ["writer", "Writer"],
+        ["value", "unknown"],
+        ["field", "string"],
+      ] as const;
+      this.helpers.push(declareFunction({ name, parameters, returns: "void", body: this.helperBody(type) }));
+    });
   }
 
   private helperBody(type: WireType): string[] {

@@ -112,6 +112,12 @@ const protocol = protocolOf(
       plain("named", map(ref("Tree")), { default: {} }),
     ]),
     small("Rude", [plain(rude, str, { doc: rude }), plain("naïve-key.with space", str), plain("日本", str)], { doc: rude }),
+    small("Alike", [
+      plain("a", literal("a b")),
+      plain("b", literal("ab")),
+      plain("c", tuple(tuple(str, i64), str)),
+      plain("d", tuple(tuple(str), i64, str)),
+    ]),
     small("A", [], { layout: "array", tagged: true }),
     small("NullableStr", [plain("a", map(nullable(str)))]),
     everyType,
@@ -243,6 +249,11 @@ test("names and documentation that could end a string or a comment", () => {
   const bytes = encode("Rude", init);
   expect(decodeMessagePack(bytes)).toEqual({ [rude]: "1", "naïve-key.with space": "2", 日本: "3" });
   expect(decode("Rude", bytes)).toEqual(init);
+});
+
+test("types whose functions would have one name", () => {
+  const init = { a: "a b", b: "ab", c: [["x", 1], "y"], d: [["x"], 1, "y"] };
+  expect(decode("Alike", encode("Alike", init))).toEqual(init);
 });
 
 test("a struct named like a function that another type needs", () => {
