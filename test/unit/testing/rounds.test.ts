@@ -40,6 +40,15 @@ describe("order within a round", () => {
     expect(replies(effects)).toEqual([[0, "FlushCache", false]]);
   });
 
+  test("a pause has drained when no forward is under way either", () => {
+    const engine = new VirtualEngine();
+    engine.round([add("r", 3, 1)]);
+    const ending = engine.round([control("PauseSchedulerReqInput", { mode: "wait" })]);
+    expect(rows(ending).at(-1)?.finish).toEqual({ type: "length", length: 1 });
+    expect(replies(ending)).toEqual([]);
+    expect(replies(engine.round())).toEqual([[0, "PauseScheduler", true, ""]]);
+  });
+
   test("one weight operation a round, in order of arrival", () => {
     const engine = new VirtualEngine();
     const queued = [disk(), control("UpdateWeightsFromMooncakeReqInput")];
@@ -157,6 +166,11 @@ describe("time", () => {
     engine.round([], [control("ProfileReq", { kind: 1, numSteps: 2 })]);
     engine.settle([add("r", 3, 2)]);
     expect(engine.now).toBe(30);
+    const exact = new VirtualEngine();
+    exact.round([control("ProfileReq", { kind: 1, numSteps: 2 }), add("r", 3, 10)]);
+    expect(exact.group.ranks[0]?.device.profiling).toBe(true);
+    exact.round();
+    expect(exact.group.ranks[0]?.device.profiling).toBe(false);
     expect(engine.told).toContainEqual({ rank: 1, event: "device", op: "Profile", stopped: "num_steps" });
   });
 });
@@ -264,6 +278,16 @@ describe("the cache", () => {
     expect(cached("c", 32)).toBe(16);
     engine.settle([control("FlushCacheReqInput")]);
     expect(cached("d", 40)).toBe(0);
+  });
+
+  test("of a request that ended, the tokens behind the last full page match only as a whole, and without the last one", () => {
+    const engine = new VirtualEngine();
+    const cached = (rid: string, prompt: readonly number[]) => rows(engine.settle([add(rid, prompt, 1)])).at(-1)?.cachedTokens;
+    const prompt = Array.from({ length: 40 }, (_, index) => index + 1);
+    const output = Array.from({ length: 20 }, (_, index) => 1000 + index);
+    engine.settle([add("r", prompt, 20)]);
+    expect(cached("short", [...prompt, ...output.slice(0, 19)])).toBe(48);
+    expect(cached("whole", [...prompt, ...output])).toBe(59);
   });
 
   test("a request holds off flushes once it fills a page: 3 and 15 tokens do not, 3 and 16 do", () => {

@@ -57,9 +57,9 @@ const defaults: Partial<Record<ControlRequest["$tag"], object>> = {
   InitWeightsUpdateGroupReqInput: { groupName: "weight_update_group" },
 };
 
-/** A request as a message. */
-export function add(rid: string, promptTokens: number, maxNewTokens: number): EngineMessage {
-  const prompt = Array.from({ length: promptTokens }, (_, index) => index + 1);
+/** A request as a message; a prompt given as a number counts up from 1. */
+export function add(rid: string, given: number | readonly number[], maxNewTokens: number): EngineMessage {
+  const prompt = typeof given === "number" ? Array.from({ length: given }, (_, index) => index + 1) : given;
   return { kind: "add", admission: { rid, prompt, maxNewTokens, stopTokenIds: [], stream: true, streamInterval: null } };
 }
 
