@@ -91,12 +91,12 @@ class EncoderEmitter {
   union({ name, members }: ModelUnion): Statements {
     this.use("checkObject");
     const body = [
-      "checkObject(init);",
+      "checkObject(init, field);",
       `const tag: unknown = (init as { readonly $tag?: unknown }).$tag;`,
       "switch (tag) {",
       ...members.flatMap((member) => [`  case ${quote(member)}:`, `    return write${member}(writer, init, ${quote(member)});`]),
       "  default:",
-      `    throw ${this.use("unknownUnionTag")}(${quote(`one of the tags of ${name}`)}, tag);`,
+      `    throw ${this.use("unknownUnionTag")}(field, ${quote(`one of the tags of ${name}`)}, tag);`,
       "}",
     ];
     return [
@@ -105,6 +105,7 @@ class EncoderEmitter {
         parameters: [
           ["writer", "Writer"],
           ["init", "unknown"],
+          ["field", "string"],
         ],
         returns: "void",
         body,

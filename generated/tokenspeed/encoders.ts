@@ -1190,8 +1190,8 @@ export function encodeEngineCoreReadyResponse(init: EngineCoreReadyResponseInit,
   return encodeWith(writeEngineCoreReadyResponse, init, "EngineCoreReadyResponse", maxDepth);
 }
 
-function writeControlRequest(writer: Writer, init: unknown): void {
-  checkObject(init);
+function writeControlRequest(writer: Writer, init: unknown, field: string): void {
+  checkObject(init, field);
   const tag: unknown = (init as { readonly $tag?: unknown }).$tag;
   switch (tag) {
     case "PauseSchedulerReqInput":
@@ -1229,7 +1229,7 @@ function writeControlRequest(writer: Writer, init: unknown): void {
     case "ProfileReq":
       return writeProfileReq(writer, init, "ProfileReq");
     default:
-      throw unknownUnionTag("one of the tags of ControlRequest", tag);
+      throw unknownUnionTag(field, "one of the tags of ControlRequest", tag);
   }
 }
 
@@ -1238,8 +1238,8 @@ export function encodeControlRequest(init: ControlRequestInit, maxDepth?: number
   return encodeWith(writeControlRequest, init, "ControlRequest", maxDepth);
 }
 
-function writeControlOutput(writer: Writer, init: unknown): void {
-  checkObject(init);
+function writeControlOutput(writer: Writer, init: unknown, field: string): void {
+  checkObject(init, field);
   const tag: unknown = (init as { readonly $tag?: unknown }).$tag;
   switch (tag) {
     case "PauseSchedulerReqOutput":
@@ -1277,7 +1277,7 @@ function writeControlOutput(writer: Writer, init: unknown): void {
     case "ProfileReqOutput":
       return writeProfileReqOutput(writer, init, "ProfileReqOutput");
     default:
-      throw unknownUnionTag("one of the tags of ControlOutput", tag);
+      throw unknownUnionTag(field, "one of the tags of ControlOutput", tag);
   }
 }
 

@@ -151,7 +151,8 @@ function isOrdered(key: string): boolean {
   const first = key.charCodeAt(0);
   if (first === 0x5f) return key !== "__proto__";
   if (!(first >= 0x30 && first <= 0x39) || key.length > 10) return true;
-  return String(Number(key)) !== key || Number(key) > 4294967294;
+  const index = Number(key);
+  return !Number.isInteger(index) || index > 4294967294 || String(index) !== key;
 }
 
 // The rest of a map that turned out not to fit a plain object, from the value of its first such key on.

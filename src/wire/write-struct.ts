@@ -1,8 +1,9 @@
 import { Failure, kindOf } from "./failure.ts";
 
 /** What an encoder is given for a struct must be an object. */
-export function checkObject(init: unknown): asserts init is object {
-  if (typeof init !== "object" || init === null || Array.isArray(init)) throw new Failure("invalid_value", "", "an object", kindOf(init));
+export function checkObject(init: unknown, field: string): asserts init is object {
+  if (typeof init !== "object" || init === null || Array.isArray(init))
+    throw new Failure("invalid_value", field, "an object", kindOf(init));
 }
 
 /**
@@ -11,7 +12,7 @@ export function checkObject(init: unknown): asserts init is object {
  * since most callers leave it out, is looked up wherever it stands.
  */
 export function checkProperties(init: unknown, properties: readonly string[]): asserts init is object {
-  checkObject(init);
+  checkObject(init, "");
   let next = 0;
   let empty = true;
   for (const property in init) {
@@ -41,8 +42,8 @@ function checkEmpty(init: object, properties: readonly string[]): void {
 }
 
 /** A union's member whose tag is none of the union's. */
-export function unknownUnionTag(expected: string, tag: unknown): Failure {
-  return new Failure("unknown_tag", "$tag", expected, kindOf(tag));
+export function unknownUnionTag(field: string, expected: string, tag: unknown): Failure {
+  return new Failure("unknown_tag", `${field}.$tag`, expected, kindOf(tag));
 }
 
 function unknownField(property: string, properties: readonly string[]): Failure {
