@@ -123,6 +123,18 @@ describe("the gate", () => {
   });
 });
 
+test("a rebalance is over once its forwards ran, without another message", () => {
+  const engine = new VirtualEngine({ eplb: true });
+  const rebalance = control("RebalanceExpertsReqInput");
+  const taken = [0, "RebalanceExperts", true, "expert load snapshot taken; the placement commits after 3 forwards"];
+  expect(replies(engine.settle([rebalance]))).toEqual([taken]);
+  expect(replies(engine.settle([rebalance]))).toEqual([
+    [0, "RebalanceExperts", false, "an expert rebalance is already in progress (computing)"],
+  ]);
+  engine.settle([add("r", 3, 2)]);
+  expect(replies(engine.round([rebalance]))).toEqual([taken]);
+});
+
 describe("memory", () => {
   const release = (tags: string[]) => control("ReleaseMemoryOccupationReqInput", { tags });
 
