@@ -31,7 +31,9 @@ export type Batch = readonly BatchRow[];
 
 /**
  * Which requests of a rank run in which forward. Forwards overlap with depth 1: a forward's tokens are known when the
- * next one has run, or at once when there is no next one.
+ * next one has run, or at once when there is no next one. Kinder than the real scheduler in one respect, so that tests do
+ * not depend on timing: a request's final output also lets go of its pages and its id, though a forward may still be under
+ * way. There, for a moment, a flush is still refused and an ADD of the same id kills the process.
  */
 export class Scheduler {
   readonly cache: PrefixCache;
