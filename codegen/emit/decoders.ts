@@ -227,7 +227,7 @@ class DecoderEmitter {
           `const length = ${this.use("readArrayHeader")}(reader, field);`,
           "let i = 0;",
           "try {",
-          `  const list = new Array<${this.type(type.item)}>(length);`,
+          `  const list = ${this.use("newList")}<${this.type(type.item)}>(length);`,
           `  for (; i < length; i++) list[i] = ${this.read(type.item, '""')};`,
           "  return list;",
           "} catch (error) {",

@@ -10,6 +10,7 @@ import {
   kindOf,
   malformed,
   missingElement,
+  newList,
   prepareHead,
   readAny,
   readArrayHeader,
@@ -1275,7 +1276,7 @@ function readInt64ListList(reader: Reader, field: string): number[][] {
   const length = readArrayHeader(reader, field);
   let i = 0;
   try {
-    const list = new Array<number[]>(length);
+    const list = newList<number[]>(length);
     for (; i < length; i++) list[i] = readInt64List(reader, "");
     return list;
   } catch (error) {
@@ -1287,7 +1288,7 @@ function readBinList(reader: Reader, field: string): Uint8Array[] {
   const length = readArrayHeader(reader, field);
   let i = 0;
   try {
-    const list = new Array<Uint8Array>(length);
+    const list = newList<Uint8Array>(length);
     for (; i < length; i++) list[i] = readBin(reader, "");
     return list;
   } catch (error) {

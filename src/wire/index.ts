@@ -15,7 +15,7 @@ export { readFloat64, readInt32, readInt64, readInt64List, readInteger, readUint
 export { readStrList } from "./read-str-list.ts";
 export { peekTag, readHead, readTag, unknownTag } from "./read-tag.ts";
 export { readRepeatedStr, readStr, readStrOrList } from "./read-text.ts";
-export { missingElement, readArrayHeader, readBin, readBool, readMapHeader, readNil } from "./read-values.ts";
+export { missingElement, newList, readArrayHeader, readBin, readBool, readMapHeader, readNil } from "./read-values.ts";
 export { decodeWith, enterReader, malformed, type Reader } from "./reader.ts";
 export { skipValues } from "./skip.ts";
 export { writeAny, writeDict, writeMap } from "./write-any.ts";

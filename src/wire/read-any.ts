@@ -1,7 +1,7 @@
 import { keyStep, within } from "./failure.ts";
 import { readFloat, readInteger } from "./read-numbers.ts";
 import { readRepeatedStr, readStr } from "./read-text.ts";
-import { need, readArrayHeader, readBin, readCopy, readMapHeader, uint16At, uint32At } from "./read-values.ts";
+import { need, newList, readArrayHeader, readBin, readCopy, readMapHeader, uint16At, uint32At } from "./read-values.ts";
 import { decodeWith, enterReader, formatName, malformed, type Reader, unexpected } from "./reader.ts";
 import { type DynamicMap, Ext } from "./values.ts";
 
@@ -66,7 +66,7 @@ function readAnyList(reader: Reader, field: string): unknown[] {
   const length = readArrayHeader(reader, field);
   let i = 0;
   try {
-    const list = new Array<unknown>(length);
+    const list = newList<unknown>(length);
     for (; i < length; i++) list[i] = readAny(reader, "");
     reader.depth--;
     return list;

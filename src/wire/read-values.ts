@@ -48,6 +48,14 @@ export function readArrayHeader(reader: Reader, field: string): number {
   return readContainerHeader(reader, field, 0x90, 0xdc, 1, "array");
 }
 
+/** Longer lists grow as they are read: nested, each might claim all that is left of the message. */
+const preparedLength = 4096;
+
+/** An empty list for so many elements. */
+export function newList<Item>(length: number): Item[] {
+  return length > preparedLength ? [] : new Array<Item>(length);
+}
+
 /** Reads a map's header. Its length is never more than half the bytes left. */
 export function readMapHeader(reader: Reader, field: string): number {
   return readContainerHeader(reader, field, 0x80, 0xde, 2, "map");
