@@ -82,7 +82,7 @@ class EncoderEmitter {
           ["init", `${name}Init`],
           ["maxDepth?", "number"],
         ],
-        returns: "Uint8Array",
+        returns: "Uint8Array<ArrayBuffer>",
         body: [`return encodeWith(write${name}, init, ${quote(name)}, maxDepth);`],
       }),
     ];
@@ -118,7 +118,7 @@ class EncoderEmitter {
           ["init", `${name}Init`],
           ["maxDepth?", "number"],
         ],
-        returns: "Uint8Array",
+        returns: "Uint8Array<ArrayBuffer>",
         body: [`return encodeWith(write${name}, init, ${quote(name)}, maxDepth);`],
       }),
     ];

@@ -108,7 +108,7 @@ function writePauseSchedulerReqInput(writer: Writer, init: unknown, field: strin
 }
 
 /** Encodes a `PauseSchedulerReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodePauseSchedulerReqInput(init: PauseSchedulerReqInputInit, maxDepth?: number): Uint8Array {
+export function encodePauseSchedulerReqInput(init: PauseSchedulerReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writePauseSchedulerReqInput, init, "PauseSchedulerReqInput", maxDepth);
 }
 
@@ -135,7 +135,7 @@ function writePauseSchedulerReqOutput(writer: Writer, init: unknown, field: stri
 }
 
 /** Encodes a `PauseSchedulerReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodePauseSchedulerReqOutput(init: PauseSchedulerReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodePauseSchedulerReqOutput(init: PauseSchedulerReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writePauseSchedulerReqOutput, init, "PauseSchedulerReqOutput", maxDepth);
 }
 
@@ -158,7 +158,7 @@ function writeResumeSchedulerReqInput(writer: Writer, init: unknown, field: stri
 }
 
 /** Encodes a `ResumeSchedulerReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeResumeSchedulerReqInput(init: ResumeSchedulerReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeResumeSchedulerReqInput(init: ResumeSchedulerReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeResumeSchedulerReqInput, init, "ResumeSchedulerReqInput", maxDepth);
 }
 
@@ -185,7 +185,7 @@ function writeResumeSchedulerReqOutput(writer: Writer, init: unknown, field: str
 }
 
 /** Encodes a `ResumeSchedulerReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeResumeSchedulerReqOutput(init: ResumeSchedulerReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeResumeSchedulerReqOutput(init: ResumeSchedulerReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeResumeSchedulerReqOutput, init, "ResumeSchedulerReqOutput", maxDepth);
 }
 
@@ -208,7 +208,7 @@ function writeIsSchedulerPausedReqInput(writer: Writer, init: unknown, field: st
 }
 
 /** Encodes a `IsSchedulerPausedReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeIsSchedulerPausedReqInput(init: IsSchedulerPausedReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeIsSchedulerPausedReqInput(init: IsSchedulerPausedReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeIsSchedulerPausedReqInput, init, "IsSchedulerPausedReqInput", maxDepth);
 }
 
@@ -233,7 +233,7 @@ function writeIsSchedulerPausedReqOutput(writer: Writer, init: unknown, field: s
 }
 
 /** Encodes a `IsSchedulerPausedReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeIsSchedulerPausedReqOutput(init: IsSchedulerPausedReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeIsSchedulerPausedReqOutput(init: IsSchedulerPausedReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeIsSchedulerPausedReqOutput, init, "IsSchedulerPausedReqOutput", maxDepth);
 }
 
@@ -256,7 +256,7 @@ function writeFlushCacheReqInput(writer: Writer, init: unknown, field: string): 
 }
 
 /** Encodes a `FlushCacheReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeFlushCacheReqInput(init: FlushCacheReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeFlushCacheReqInput(init: FlushCacheReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeFlushCacheReqInput, init, "FlushCacheReqInput", maxDepth);
 }
 
@@ -281,7 +281,7 @@ function writeFlushCacheReqOutput(writer: Writer, init: unknown, field: string):
 }
 
 /** Encodes a `FlushCacheReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeFlushCacheReqOutput(init: FlushCacheReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeFlushCacheReqOutput(init: FlushCacheReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeFlushCacheReqOutput, init, "FlushCacheReqOutput", maxDepth);
 }
 
@@ -316,7 +316,7 @@ function writeInitWeightsUpdateGroupReqInput(writer: Writer, init: unknown, fiel
 }
 
 /** Encodes a `InitWeightsUpdateGroupReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeInitWeightsUpdateGroupReqInput(init: InitWeightsUpdateGroupReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeInitWeightsUpdateGroupReqInput(init: InitWeightsUpdateGroupReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeInitWeightsUpdateGroupReqInput, init, "InitWeightsUpdateGroupReqInput", maxDepth);
 }
 
@@ -343,7 +343,7 @@ function writeInitWeightsUpdateGroupReqOutput(writer: Writer, init: unknown, fie
 }
 
 /** Encodes a `InitWeightsUpdateGroupReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeInitWeightsUpdateGroupReqOutput(init: InitWeightsUpdateGroupReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeInitWeightsUpdateGroupReqOutput(init: InitWeightsUpdateGroupReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeInitWeightsUpdateGroupReqOutput, init, "InitWeightsUpdateGroupReqOutput", maxDepth);
 }
 
@@ -368,7 +368,7 @@ function writeDestroyWeightsUpdateGroupReqInput(writer: Writer, init: unknown, f
 }
 
 /** Encodes a `DestroyWeightsUpdateGroupReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeDestroyWeightsUpdateGroupReqInput(init: DestroyWeightsUpdateGroupReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeDestroyWeightsUpdateGroupReqInput(init: DestroyWeightsUpdateGroupReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeDestroyWeightsUpdateGroupReqInput, init, "DestroyWeightsUpdateGroupReqInput", maxDepth);
 }
 
@@ -395,7 +395,7 @@ function writeDestroyWeightsUpdateGroupReqOutput(writer: Writer, init: unknown, 
 }
 
 /** Encodes a `DestroyWeightsUpdateGroupReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeDestroyWeightsUpdateGroupReqOutput(init: DestroyWeightsUpdateGroupReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeDestroyWeightsUpdateGroupReqOutput(init: DestroyWeightsUpdateGroupReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeDestroyWeightsUpdateGroupReqOutput, init, "DestroyWeightsUpdateGroupReqOutput", maxDepth);
 }
 
@@ -431,7 +431,7 @@ function writeUpdateWeightsFromDistributedReqInput(writer: Writer, init: unknown
 }
 
 /** Encodes a `UpdateWeightsFromDistributedReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightsFromDistributedReqInput(init: UpdateWeightsFromDistributedReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightsFromDistributedReqInput(init: UpdateWeightsFromDistributedReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightsFromDistributedReqInput, init, "UpdateWeightsFromDistributedReqInput", maxDepth);
 }
 
@@ -458,7 +458,7 @@ function writeUpdateWeightsFromDistributedReqOutput(writer: Writer, init: unknow
 }
 
 /** Encodes a `UpdateWeightsFromDistributedReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightsFromDistributedReqOutput(init: UpdateWeightsFromDistributedReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightsFromDistributedReqOutput(init: UpdateWeightsFromDistributedReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightsFromDistributedReqOutput, init, "UpdateWeightsFromDistributedReqOutput", maxDepth);
 }
 
@@ -490,7 +490,7 @@ function writeUpdateWeightsFromTensorReqInput(writer: Writer, init: unknown, fie
 }
 
 /** Encodes a `UpdateWeightsFromTensorReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightsFromTensorReqInput(init: UpdateWeightsFromTensorReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightsFromTensorReqInput(init: UpdateWeightsFromTensorReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightsFromTensorReqInput, init, "UpdateWeightsFromTensorReqInput", maxDepth);
 }
 
@@ -517,7 +517,7 @@ function writeUpdateWeightsFromTensorReqOutput(writer: Writer, init: unknown, fi
 }
 
 /** Encodes a `UpdateWeightsFromTensorReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightsFromTensorReqOutput(init: UpdateWeightsFromTensorReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightsFromTensorReqOutput(init: UpdateWeightsFromTensorReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightsFromTensorReqOutput, init, "UpdateWeightsFromTensorReqOutput", maxDepth);
 }
 
@@ -547,7 +547,7 @@ function writeUpdateWeightsFromMooncakeReqInput(writer: Writer, init: unknown, f
 }
 
 /** Encodes a `UpdateWeightsFromMooncakeReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightsFromMooncakeReqInput(init: UpdateWeightsFromMooncakeReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightsFromMooncakeReqInput(init: UpdateWeightsFromMooncakeReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightsFromMooncakeReqInput, init, "UpdateWeightsFromMooncakeReqInput", maxDepth);
 }
 
@@ -574,7 +574,7 @@ function writeUpdateWeightsFromMooncakeReqOutput(writer: Writer, init: unknown, 
 }
 
 /** Encodes a `UpdateWeightsFromMooncakeReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightsFromMooncakeReqOutput(init: UpdateWeightsFromMooncakeReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightsFromMooncakeReqOutput(init: UpdateWeightsFromMooncakeReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightsFromMooncakeReqOutput, init, "UpdateWeightsFromMooncakeReqOutput", maxDepth);
 }
 
@@ -605,7 +605,7 @@ function writeUpdateWeightFromDiskReqInput(writer: Writer, init: unknown, field:
 }
 
 /** Encodes a `UpdateWeightFromDiskReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightFromDiskReqInput(init: UpdateWeightFromDiskReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightFromDiskReqInput(init: UpdateWeightFromDiskReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightFromDiskReqInput, init, "UpdateWeightFromDiskReqInput", maxDepth);
 }
 
@@ -635,7 +635,7 @@ function writeUpdateWeightFromDiskReqOutput(writer: Writer, init: unknown, field
 }
 
 /** Encodes a `UpdateWeightFromDiskReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeUpdateWeightFromDiskReqOutput(init: UpdateWeightFromDiskReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeUpdateWeightFromDiskReqOutput(init: UpdateWeightFromDiskReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeUpdateWeightFromDiskReqOutput, init, "UpdateWeightFromDiskReqOutput", maxDepth);
 }
 
@@ -658,7 +658,7 @@ function writeRebalanceExpertsReqInput(writer: Writer, init: unknown, field: str
 }
 
 /** Encodes a `RebalanceExpertsReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeRebalanceExpertsReqInput(init: RebalanceExpertsReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeRebalanceExpertsReqInput(init: RebalanceExpertsReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeRebalanceExpertsReqInput, init, "RebalanceExpertsReqInput", maxDepth);
 }
 
@@ -685,7 +685,7 @@ function writeRebalanceExpertsReqOutput(writer: Writer, init: unknown, field: st
 }
 
 /** Encodes a `RebalanceExpertsReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeRebalanceExpertsReqOutput(init: RebalanceExpertsReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeRebalanceExpertsReqOutput(init: RebalanceExpertsReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeRebalanceExpertsReqOutput, init, "RebalanceExpertsReqOutput", maxDepth);
 }
 
@@ -710,7 +710,7 @@ function writeReleaseMemoryOccupationReqInput(writer: Writer, init: unknown, fie
 }
 
 /** Encodes a `ReleaseMemoryOccupationReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeReleaseMemoryOccupationReqInput(init: ReleaseMemoryOccupationReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeReleaseMemoryOccupationReqInput(init: ReleaseMemoryOccupationReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeReleaseMemoryOccupationReqInput, init, "ReleaseMemoryOccupationReqInput", maxDepth);
 }
 
@@ -737,7 +737,7 @@ function writeReleaseMemoryOccupationReqOutput(writer: Writer, init: unknown, fi
 }
 
 /** Encodes a `ReleaseMemoryOccupationReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeReleaseMemoryOccupationReqOutput(init: ReleaseMemoryOccupationReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeReleaseMemoryOccupationReqOutput(init: ReleaseMemoryOccupationReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeReleaseMemoryOccupationReqOutput, init, "ReleaseMemoryOccupationReqOutput", maxDepth);
 }
 
@@ -762,7 +762,7 @@ function writeResumeMemoryOccupationReqInput(writer: Writer, init: unknown, fiel
 }
 
 /** Encodes a `ResumeMemoryOccupationReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeResumeMemoryOccupationReqInput(init: ResumeMemoryOccupationReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeResumeMemoryOccupationReqInput(init: ResumeMemoryOccupationReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeResumeMemoryOccupationReqInput, init, "ResumeMemoryOccupationReqInput", maxDepth);
 }
 
@@ -789,7 +789,7 @@ function writeResumeMemoryOccupationReqOutput(writer: Writer, init: unknown, fie
 }
 
 /** Encodes a `ResumeMemoryOccupationReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeResumeMemoryOccupationReqOutput(init: ResumeMemoryOccupationReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeResumeMemoryOccupationReqOutput(init: ResumeMemoryOccupationReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeResumeMemoryOccupationReqOutput, init, "ResumeMemoryOccupationReqOutput", maxDepth);
 }
 
@@ -812,7 +812,7 @@ function writeIsSleepingReqInput(writer: Writer, init: unknown, field: string): 
 }
 
 /** Encodes a `IsSleepingReqInput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeIsSleepingReqInput(init: IsSleepingReqInputInit, maxDepth?: number): Uint8Array {
+export function encodeIsSleepingReqInput(init: IsSleepingReqInputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeIsSleepingReqInput, init, "IsSleepingReqInput", maxDepth);
 }
 
@@ -837,7 +837,7 @@ function writeIsSleepingReqOutput(writer: Writer, init: unknown, field: string):
 }
 
 /** Encodes a `IsSleepingReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeIsSleepingReqOutput(init: IsSleepingReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeIsSleepingReqOutput(init: IsSleepingReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeIsSleepingReqOutput, init, "IsSleepingReqOutput", maxDepth);
 }
 
@@ -860,7 +860,7 @@ function writeGetInternalStateReq(writer: Writer, init: unknown, field: string):
 }
 
 /** Encodes a `GetInternalStateReq`. `maxDepth` limits nesting; 64 by default. */
-export function encodeGetInternalStateReq(init: GetInternalStateReqInit, maxDepth?: number): Uint8Array {
+export function encodeGetInternalStateReq(init: GetInternalStateReqInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeGetInternalStateReq, init, "GetInternalStateReq", maxDepth);
 }
 
@@ -887,7 +887,7 @@ function writeGetInternalStateReqOutput(writer: Writer, init: unknown, field: st
 }
 
 /** Encodes a `GetInternalStateReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeGetInternalStateReqOutput(init: GetInternalStateReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeGetInternalStateReqOutput(init: GetInternalStateReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeGetInternalStateReqOutput, init, "GetInternalStateReqOutput", maxDepth);
 }
 
@@ -914,7 +914,7 @@ function writeSetInternalStateReq(writer: Writer, init: unknown, field: string):
 }
 
 /** Encodes a `SetInternalStateReq`. `maxDepth` limits nesting; 64 by default. */
-export function encodeSetInternalStateReq(init: SetInternalStateReqInit, maxDepth?: number): Uint8Array {
+export function encodeSetInternalStateReq(init: SetInternalStateReqInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeSetInternalStateReq, init, "SetInternalStateReq", maxDepth);
 }
 
@@ -943,7 +943,7 @@ function writeSetInternalStateReqOutput(writer: Writer, init: unknown, field: st
 }
 
 /** Encodes a `SetInternalStateReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeSetInternalStateReqOutput(init: SetInternalStateReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeSetInternalStateReqOutput(init: SetInternalStateReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeSetInternalStateReqOutput, init, "SetInternalStateReqOutput", maxDepth);
 }
 
@@ -993,7 +993,7 @@ function writeProfileReq(writer: Writer, init: unknown, field: string): void {
 }
 
 /** Encodes a `ProfileReq`. `maxDepth` limits nesting; 64 by default. */
-export function encodeProfileReq(init: ProfileReqInit, maxDepth?: number): Uint8Array {
+export function encodeProfileReq(init: ProfileReqInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeProfileReq, init, "ProfileReq", maxDepth);
 }
 
@@ -1020,7 +1020,7 @@ function writeProfileReqOutput(writer: Writer, init: unknown, field: string): vo
 }
 
 /** Encodes a `ProfileReqOutput`. `maxDepth` limits nesting; 64 by default. */
-export function encodeProfileReqOutput(init: ProfileReqOutputInit, maxDepth?: number): Uint8Array {
+export function encodeProfileReqOutput(init: ProfileReqOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeProfileReqOutput, init, "ProfileReqOutput", maxDepth);
 }
 
@@ -1050,7 +1050,7 @@ function writeReadyMessage(writer: Writer, init: unknown, field: string): void {
 }
 
 /** Encodes a `ReadyMessage`. `maxDepth` limits nesting; 64 by default. */
-export function encodeReadyMessage(init: ReadyMessageInit, maxDepth?: number): Uint8Array {
+export function encodeReadyMessage(init: ReadyMessageInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeReadyMessage, init, "ReadyMessage", maxDepth);
 }
 
@@ -1083,7 +1083,7 @@ function writeHandshakeAddresses(writer: Writer, init: unknown, field: string): 
 }
 
 /** Encodes a `HandshakeAddresses`. `maxDepth` limits nesting; 64 by default. */
-export function encodeHandshakeAddresses(init: HandshakeAddressesInit, maxDepth?: number): Uint8Array {
+export function encodeHandshakeAddresses(init: HandshakeAddressesInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeHandshakeAddresses, init, "HandshakeAddresses", maxDepth);
 }
 
@@ -1109,7 +1109,7 @@ function writeHandshakeInitMessage(writer: Writer, init: unknown, field: string)
 }
 
 /** Encodes a `HandshakeInitMessage`. `maxDepth` limits nesting; 64 by default. */
-export function encodeHandshakeInitMessage(init: HandshakeInitMessageInit, maxDepth?: number): Uint8Array {
+export function encodeHandshakeInitMessage(init: HandshakeInitMessageInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeHandshakeInitMessage, init, "HandshakeInitMessage", maxDepth);
 }
 
@@ -1186,7 +1186,7 @@ function writeEngineCoreReadyResponse(writer: Writer, init: unknown, field: stri
 }
 
 /** Encodes a `EngineCoreReadyResponse`. `maxDepth` limits nesting; 64 by default. */
-export function encodeEngineCoreReadyResponse(init: EngineCoreReadyResponseInit, maxDepth?: number): Uint8Array {
+export function encodeEngineCoreReadyResponse(init: EngineCoreReadyResponseInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeEngineCoreReadyResponse, init, "EngineCoreReadyResponse", maxDepth);
 }
 
@@ -1234,7 +1234,7 @@ function writeControlRequest(writer: Writer, init: unknown, field: string): void
 }
 
 /** Encodes the struct that `$tag` names. `maxDepth` limits nesting; 64 by default. */
-export function encodeControlRequest(init: ControlRequestInit, maxDepth?: number): Uint8Array {
+export function encodeControlRequest(init: ControlRequestInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeControlRequest, init, "ControlRequest", maxDepth);
 }
 
@@ -1282,7 +1282,7 @@ function writeControlOutput(writer: Writer, init: unknown, field: string): void 
 }
 
 /** Encodes the struct that `$tag` names. `maxDepth` limits nesting; 64 by default. */
-export function encodeControlOutput(init: ControlOutputInit, maxDepth?: number): Uint8Array {
+export function encodeControlOutput(init: ControlOutputInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
   return encodeWith(writeControlOutput, init, "ControlOutput", maxDepth);
 }
 
