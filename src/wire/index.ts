@@ -8,9 +8,9 @@ export { type DynamicMap, type DynamicMapInit, Ext, Float, float } from "./value
 export { encodeAny } from "./write-any.ts";
 
 // For generated code.
-export { kindOf, within } from "./failure.ts";
-export { prepareHead } from "./head.ts";
-export { readAny, readDict, readMap } from "./read-any.ts";
+export { type Failure, kindOf, within } from "./failure.ts";
+export { type Head, prepareHead } from "./head.ts";
+export { type ReadItem, readAny, readDict, readMap } from "./read-any.ts";
 export { readFloat64, readInt32, readInt64, readInt64List, readInteger, readUint16, readUint32, readUint64 } from "./read-numbers.ts";
 export { readStrList } from "./read-str-list.ts";
 export { peekTag, readHead, readTag, unknownTag } from "./read-tag.ts";
@@ -18,7 +18,7 @@ export { readRepeatedStr, readStr, readStrOrList } from "./read-text.ts";
 export { missingElement, newList, readArrayHeader, readBin, readBool, readMapHeader, readNil } from "./read-values.ts";
 export { decodeWith, enterReader, malformed, type Reader } from "./reader.ts";
 export { skipValues } from "./skip.ts";
-export { writeAny, writeDict, writeMap } from "./write-any.ts";
+export { type WriteItem, writeAny, writeDict, writeMap } from "./write-any.ts";
 export { writeInt32, writeInt64, writeInt64List, writeUint16, writeUint32, writeUint64 } from "./write-integers.ts";
 export { writeStrList } from "./write-str-list.ts";
 export { checkObject, checkProperties, missingField, unknownUnionTag } from "./write-struct.ts";

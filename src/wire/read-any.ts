@@ -101,7 +101,8 @@ function readExt(reader: Reader, field: string): Ext {
   return new Ext(type, readCopy(reader, field, start + 1, length));
 }
 
-type ReadItem<Value> = (reader: Reader, field: string) => Value;
+/** Reads one item of a map, as generated code does for the type of its values. */
+export type ReadItem<Value> = (reader: Reader, field: string) => Value;
 
 /** Reads a `dict[str, T]`. */
 export function readMap<Value>(reader: Reader, field: string, readItem: ReadItem<Value>): DynamicMap<string, Value> {

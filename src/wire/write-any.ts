@@ -83,7 +83,8 @@ function isMap(value: object): value is ReadonlyMap<unknown, unknown> {
   }
 }
 
-type WriteItem = (writer: Writer, value: unknown, field: string) => void;
+/** Writes one item of a map, as generated code does for the type of its values. */
+export type WriteItem = (writer: Writer, value: unknown, field: string) => void;
 
 /** Writes a `dict[str, T]` from a plain object or a Map with string keys. */
 export function writeMap(writer: Writer, value: unknown, field: string, writeItem: WriteItem): void {
@@ -111,7 +112,8 @@ function writePlainObject(writer: Writer, value: object, field: string, writeIte
   let key = "";
   let written = 0;
   try {
-    const start = writer.position;
+    // From the message's beginning: the block may move meanwhile.
+    const start = writer.position - writer.start;
     for (let i = 0; i < length; i++) {
       key = keys[i] as string;
       const item = object[key];
@@ -121,7 +123,7 @@ function writePlainObject(writer: Writer, value: object, field: string, writeIte
       writeItem(writer, item, "");
       written++;
     }
-    if (written !== length) shortenMap(writer, start, length, written);
+    if (written !== length) shortenMap(writer, writer.start + start, length, written);
   } catch (error) {
     throw within(within(error, keyStep(key)), field);
   }

@@ -23,7 +23,8 @@ export class Writer {
   maxDepth = defaultMaxDepth;
   /** Whether a message is being written. */
   busy = false;
-  private start = 0;
+  /** Where the message begins; a block that grows moves it. */
+  start = 0;
   /** The block's buffer: asking a view for it takes longer than a small message. */
   private buffer: ArrayBuffer;
   private slab: Uint8Array<ArrayBuffer>;

@@ -329,6 +329,17 @@ test.each<readonly [path: string, wrong: object]>([
   expect(() => encode("EveryType", { ...everyValue, ...wrong })).toThrow(expect.objectContaining({ path: `EveryType.${path}` }));
 });
 
+test("what a decoder expected is named by the type of the field", () => {
+  const encoded = decodeMessagePack(encode("EveryType", everyValue), { useBigInt64: true }) as unknown[];
+  const expected = ["bool", "int", "int", "int", "int", "int", "float", "str", "bin"];
+  expected.forEach((type, i) => {
+    const wrong = encodeMessagePack(encoded.with(i, []), { useBigInt64: true });
+    expect(() => decode("EveryType", wrong)).toThrow(
+      expect.objectContaining({ expected: type, found: "array", path: `EveryType.${"abcdefghi"[i]}` }),
+    );
+  });
+});
+
 test("defaults are the same bytes as their values written out, and decode to them", () => {
   const values = {
     a: 1,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import * as messages from "../../../src/messages.ts";
 import {
   type ControlRequestInit,
   decodeControlOutput,
@@ -339,6 +340,20 @@ describe("tags", () => {
     }
     expect(peekTag("x" as never)).toBeUndefined();
     expect(peekTag(undefined as never)).toBeUndefined();
+  });
+
+  test("a tag with any byte changed is not the tag", () => {
+    const tags = [...Object.keys(replyTags), ...Object.keys(requestTags)];
+    expect(tags).toHaveLength(34);
+    for (const tag of tags) {
+      const decode = (messages as unknown as { [name: string]: (bytes: Uint8Array) => unknown })[`decode${tag}`];
+      const bytes = encodeAny([tag, null, null, ...Array.from({ length: 9 }, () => null)]);
+      for (let i = bytes.length - 11 - tag.length; i < bytes.length - 11; i++) {
+        const changed = Uint8Array.from(bytes);
+        changed[i] = (changed[i] as number) ^ 0x01;
+        expect(errorOf(() => decode?.(changed)).code).toBe("unknown_tag");
+      }
+    }
   });
 
   test("requests and replies name each other", () => {
