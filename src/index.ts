@@ -3,8 +3,14 @@
  *
  * @packageDocumentation
  */
-export { type Operation, type OperationName, type OperationTypes, operations } from "../generated/tokenspeed/operations.ts";
-export { type Client, type ClientOptions, createClient, type OperationMethods } from "./client/create-client.ts";
+export {
+  type Operation,
+  type OperationName,
+  type OperationTypes,
+  operations,
+  type RefusedValue,
+} from "../generated/tokenspeed/operations.ts";
+export { type Client, type ClientOptions, createClient, type MethodArguments, type OperationMethods } from "./client/create-client.ts";
 export type {
   CallOptions,
   CloseReason,

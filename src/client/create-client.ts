@@ -13,12 +13,13 @@ export interface ClientOptions {
 }
 
 /** What an operation's method takes: its request without the tag, left out where every field has a default. */
-type Arguments<Init> = Record<never, never> extends Init ? [init?: Init, options?: CallOptions] : [init: Init, options?: CallOptions];
+export type MethodArguments<Init> =
+  Record<never, never> extends Init ? [init?: Init, options?: CallOptions] : [init: Init, options?: CallOptions];
 
 /** One method for each operation. */
 export type OperationMethods = {
-  readonly [Name in OperationName]: (
-    ...args: Arguments<Omit<OperationTypes[Name]["init"], "$tag">>
+  readonly [Name in keyof OperationTypes]: (
+    ...args: MethodArguments<Omit<OperationTypes[Name]["init"], "$tag">>
   ) => Promise<readonly EngineReply<OperationTypes[Name]["reply"]>[]>;
 };
 
