@@ -66,6 +66,17 @@ describe("against an independent codec", () => {
     );
   });
 
+  test("messages that outgrow their block, again and again, are the same bytes", () => {
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 400 }), (inputs, times) => {
+        const input = Array.from({ length: times }, (_, i) => ({ [`key ${i}`]: inputs[i % inputs.length], gone: undefined }));
+        const expected = new Encoder({ ignoreUndefined: true }).encode(input);
+        expect(Buffer.compare(encodeAny(input), expected)).toBe(0);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
   test("integers of 64 bits, by value and not by width", () => {
     fc.assert(
       fc.property(
