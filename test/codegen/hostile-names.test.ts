@@ -76,8 +76,41 @@ const defaults = small("Defaults", [
   plain("i", list(u64), { default: [0, 256] }),
 ]);
 
+/** Two texts, then a value of every format, so that the end of a block can be put before each of them. */
+const edges = small(
+  "Edges",
+  [
+    plain("first", str),
+    plain("second", str),
+    plain("a", nullable(bool)),
+    plain("b", bool),
+    plain("c", i64),
+    plain("d", i64),
+    plain("e", u64),
+    plain("f", u64),
+    plain("g", f64),
+    plain("h", i32),
+    plain("i", u16),
+    plain("j", u32),
+    plain("k", str),
+    plain("l", bytes),
+    plain("m", list(i64)),
+    plain("n", list(list(i64))),
+    plain("o", list(str)),
+    plain("p", map(f64)),
+    plain("q", literal("a literal", 7)),
+    plain("r", any),
+    plain("s", str, { default: "a default" }),
+    plain("t", ref("A")),
+    plain("u", ref("Empty")),
+    plain("v", strOrList),
+  ],
+  { layout: "array" },
+);
+
 const protocol = protocolOf(
   [
+    edges,
     small(
       "ReservedWords",
       reserved.map((word) => plain(word, str, { default: word, property: word })),
@@ -327,6 +360,39 @@ test.each<readonly [path: string, wrong: object]>([
   ['t["a b"]', { t: { "a b": 2 } }],
 ])("a wrong value at %s", (path, wrong) => {
   expect(() => encode("EveryType", { ...everyValue, ...wrong })).toThrow(expect.objectContaining({ path: `EveryType.${path}` }));
+});
+
+test("the end of a block before each value", () => {
+  const rest = {
+    a: null,
+    b: true,
+    c: -300,
+    d: 2 ** 40,
+    e: 2n ** 63n,
+    f: 5n,
+    g: 0.5,
+    h: 70_000,
+    i: 300,
+    j: 2 ** 31,
+    k: "short é",
+    l: Uint8Array.of(1, 2, 3),
+    m: [1, 1000, -70_000],
+    n: [[], [2 ** 33]],
+    o: ["x", "y", "y", "a longer text of a list", "another longer text"],
+    p: { x: 1 },
+    q: "a literal",
+    r: [new Map([[1, 2.5]]), 2n ** 60n, Uint8Array.of(4), -0, { y: null, gone: undefined }],
+    t: {},
+    u: {},
+    v: ["id", "id"],
+  };
+  const expected = { ...rest, r: [new Map([[1, 2.5]]), 2n ** 60n, Uint8Array.of(4), -0, { y: null }], s: "a default", t: { $tag: "A" } };
+  for (let i = 0; i < 260; i++) {
+    // A block is as long as the largest message before, or twice what is needed when it is made, for `first`.
+    encode("Edges", { ...rest, first: "x".repeat(70_000), second: "" });
+    const init = { ...rest, first: "x".repeat(150_000), second: "y".repeat(150_000 - i) };
+    expect(decode("Edges", encode("Edges", init))).toEqual({ ...expected, first: init.first, second: init.second });
+  }
 });
 
 test("what a decoder expected is named by the type of the field", () => {
