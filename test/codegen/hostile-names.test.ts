@@ -26,6 +26,7 @@ import {
   u64,
   union,
 } from "../../schema/dsl.ts";
+import { Ext, float } from "../../src/wire/index.ts";
 import { call, emitFiles, plain, protocolOf, small } from "./small-schema.ts";
 
 const repository = join(import.meta.dirname, "../..");
@@ -376,18 +377,32 @@ test("the end of a block before each value", () => {
     j: 2 ** 31,
     k: "short é",
     l: Uint8Array.of(1, 2, 3),
-    m: [1, 1000, -70_000],
+    m: Array.from({ length: 12 }, () => -(2 ** 40)),
     n: [[], [2 ** 33]],
     o: ["x", "y", "y", "a longer text of a list", "another longer text"],
     p: { x: 1 },
     q: "a literal",
-    r: [new Map([[1, 2.5]]), 2n ** 60n, Uint8Array.of(4), -0, { y: null, gone: undefined }],
+    r: [
+      new Map([[1, 2.5]]),
+      2n ** 60n,
+      Uint8Array.of(4),
+      -0,
+      { y: null, gone: undefined },
+      true,
+      float(3),
+      new Ext(5, Uint8Array.of(6, 7, 8)),
+    ],
     t: {},
     u: {},
     v: ["id", "id"],
   };
-  const expected = { ...rest, r: [new Map([[1, 2.5]]), 2n ** 60n, Uint8Array.of(4), -0, { y: null }], s: "a default", t: { $tag: "A" } };
-  for (let i = 0; i < 260; i++) {
+  const expected = {
+    ...rest,
+    r: [new Map([[1, 2.5]]), 2n ** 60n, Uint8Array.of(4), -0, { y: null }, true, 3, new Ext(5, Uint8Array.of(6, 7, 8))],
+    s: "a default",
+    t: { $tag: "A" },
+  };
+  for (let i = 0; i < 400; i++) {
     // A block is as long as the largest message before, or twice what is needed when it is made, for `first`.
     encode("Edges", { ...rest, first: "x".repeat(70_000), second: "" });
     const init = { ...rest, first: "x".repeat(150_000), second: "y".repeat(150_000 - i) };

@@ -380,6 +380,11 @@ describe("extensions stay as they are", () => {
     expect(decoded.type).toBeGreaterThanOrEqual(-1);
   });
 
+  test.each([-128, 127])("the type %i", (type) => {
+    expect(decodeAny(encodeAny(new Ext(type, new Uint8Array(5))))).toEqual(new Ext(type, new Uint8Array(5)));
+    expect(() => encodeAny(new Ext(type + Math.sign(type), new Uint8Array(5)))).toThrow("invalid_value: expected an extension type");
+  });
+
   test("a timestamp keeps its bytes", () => {
     expect(decodeAny(fromHex("d6ff00000001"))).toEqual(new Ext(-1, Uint8Array.of(0, 0, 0, 1)));
   });

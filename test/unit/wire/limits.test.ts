@@ -148,6 +148,17 @@ describe.each(["native", "portable"])("large text with %s string functions", (ki
     expect(message.length).toBeLessThan(500);
   });
 
+  test("a list at the end of a block is as exact as elsewhere", async () => {
+    const { encodeReleaseMemoryOccupationReqInput, decodeReleaseMemoryOccupationReqInput } = await load();
+    const tags = Array.from({ length: 20 }, (_, i) => `a name of some length ${i}`);
+    // The block is as long as twice what the first text needs; the second ends at every distance from its end.
+    for (let i = 0; i < 3000; i += 7) {
+      encodeReleaseMemoryOccupationReqInput({ rid: "x".repeat(70_000) });
+      const init = { rid: "x".repeat(120_000), httpWorkerIpc: "y".repeat(120_000 - i), tags };
+      expect(decodeReleaseMemoryOccupationReqInput(encodeReleaseMemoryOccupationReqInput(init))).toMatchObject(init);
+    }
+  });
+
   test("lists with one odd text are as exact as others", async () => {
     const { encodeReleaseMemoryOccupationReqInput, decodeReleaseMemoryOccupationReqInput } = await load();
     const plain = Array.from({ length: 40 }, (_, i) => `a name of some length ${i}`);

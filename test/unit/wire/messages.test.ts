@@ -258,6 +258,15 @@ describe("decoding says where and what", () => {
     expect(errorOf(() => decodeUpdateWeightsFromDistributedReqInput(encodeAny(value)))).toMatchObject({ code, path });
   });
 
+  test.each([
+    ["", "FlushCacheReqOutput", 0, "the end of the message"],
+    ["94b3466c75736843616368655265714f7574707574c0c0", "FlushCacheReqOutput.success", 23, "the end of the message"],
+    ["94b3466c75736843616368655265714f7574707574c0c1", "FlushCacheReqOutput.http_worker_ipc", 22, "the reserved byte c1"],
+    ["94b3466c75736843616368655265714f7574707574c0c0d5", "FlushCacheReqOutput.success", 23, "ext"],
+  ])("%s: found at %s", (hex, path, offset, found) => {
+    expect(errorOf(() => decodeFlushCacheReqOutput(Buffer.from(hex, "hex")))).toMatchObject({ code: "malformed", path, offset, found });
+  });
+
   test("trailing bytes", () => {
     expect(errorOf(() => decodeUpdateWeightsFromDistributedReqInput(Buffer.concat([bytes, bytes])))).toMatchObject({
       code: "malformed",
