@@ -38,8 +38,8 @@ const longestTimer = 2 ** 31 - 1;
 
 /** Properties that every object has, or that decoded structs have besides their fields. */
 const reservedProperties = new Set(["$tag", ...Object.getOwnPropertyNames(Object.prototype)]);
-/** A client with a method `then` would be taken for a promise. */
-const reservedOperations = new Set(["then", ...reservedProperties]);
+/** What a client has besides its operations; one with a method `then` would be taken for a promise. */
+const reservedOperations = new Set(["then", "connection", "control", "close", ...reservedProperties]);
 
 /** Types that generated code uses, and endings of the runtime's functions: `writeStr` must not be a struct's. */
 const reservedStructs = new Set(

@@ -198,11 +198,14 @@ const cases: readonly (readonly [what: string, definition: ProtocolDefinition, p
     protocolOf([], { operations: [call("a"), { ...call("b"), name: "a" }] }),
     "operations.a: two operations have this name",
   ],
-  [
-    "an operation of every object",
-    protocolOf([], { operations: [call("then")] }),
-    "operations.then: a client cannot have a method of this name",
-  ],
+  ...["then", "close", "control", "connection", "constructor", "valueOf"].map(
+    (name) =>
+      [
+        `an operation named ${name}`,
+        protocolOf([], { operations: [call(name)] }),
+        `operations.${name}: a client cannot have a method of this name`,
+      ] as const,
+  ),
   [
     "a request claimed twice",
     protocolOf([], { operations: [call("a"), call("b", { request: small("ARequest", [], tagged) })] }),
