@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { generate } from "../../codegen/generate.ts";
+import { tokenspeed } from "../../schema/tokenspeed/index.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const entryPoints: Record<string, { types: string }> = JSON.parse(readFileSync(`${root}package.json`, "utf8")).exports;
@@ -19,6 +21,20 @@ function onSources(code: string): string {
     return `from "${root}${types.replace("./dist/", "").replace(".d.ts", ".ts")}"`;
   });
 }
+
+it("docs/codegen.md: the operation it adds is legal and generated", async () => {
+  const [, indented = ""] = /^ {3}```ts schema\n([\s\S]*?)^ {3}```$/m.exec(readFileSync(`${root}docs/codegen.md`, "utf8")) ?? [];
+  const folder = mkdtempSync(`${root}node_modules/.snippet-`);
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const code = indented.replace(/^ {3}/gm, "").replaceAll('"../dsl.ts"', `"${root}schema/dsl.ts"`);
+  writeFileSync(`${folder}/priority.ts`, code.replaceAll('"./base.ts"', `"${root}schema/tokenspeed/base.ts"`));
+  const { setPriority } = await import(`${folder}/priority.ts`);
+  const extended = { ...tokenspeed, operations: [...tokenspeed.operations, setPriority] };
+  const files = await generate([extended], { wire: "enginewire/wire", extension: ".js" });
+  expect(files.get("tokenspeed/operations.ts")).toContain('summary: "Change the priority of requests"');
+  expect(files.get("tokenspeed/encoders.ts")).toContain("export function encodeSetPriorityReqInput(init: SetPriorityReqInputInit");
+  expect(files.get("tokenspeed/replies.ts")).toContain('SetPriorityReqInput: "SetPriorityReqOutput"');
+});
 
 describe.each(["README.md"])("%s", (document) => {
   it.each(snippetsOf(document).map((code, index) => [index + 1, code] as const))("snippet %i runs", async (_, code) => {

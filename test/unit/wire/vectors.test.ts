@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import * as native from "../../../src/messages.ts";
 import { nativeText } from "../../../src/wire/native-text.ts";
 import type { Messages } from "../../vectors/message.ts";
@@ -42,6 +42,12 @@ const files: readonly (readonly [
   ["decode-reject", (library, vectors) => runReject(library, vectors), 820, 0],
   ["decode-differ", (library, vectors) => runDiffer(library, vectors, equals), 39, 0],
 ];
+
+afterAll(() => {
+  const counts = files.map(([file, , considered]) => `${file} ${considered}`).join(", ");
+  const all = files.reduce((sum, [, , considered]) => sum + considered, 0);
+  process.stdout.write(`${all} vectors, each in both string paths: ${counts}\n`);
+});
 
 describe.each(files)("%s", (file, run, considered, unsafe) => {
   test(`with Node's string methods: ${considered} entries`, () => {
