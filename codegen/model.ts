@@ -6,6 +6,8 @@ import type {
   Layout,
   OperationDefinition,
   ProtocolDefinition,
+  RefusedValue,
+  SlimMethod,
   StructDefinition,
   WireType,
 } from "../schema/dsl.ts";
@@ -37,11 +39,24 @@ export interface ModelUnion {
   readonly members: readonly string[];
 }
 
+/** An operation in the second control dialect. */
+export interface ModelSlim {
+  readonly method: string;
+  readonly arguments: Readonly<Record<string, string>>;
+  /** Which of `success` and `message` the operation's own reply has. */
+  readonly reply: readonly string[];
+  readonly choice?: { readonly property: string; readonly value: number; readonly otherwise: string };
+}
+
 /** An operation with the names of its structs. */
-export interface ModelOperation extends Omit<OperationDefinition, "request" | "reply" | "refuses"> {
+export interface ModelOperation extends Omit<OperationDefinition, "request" | "reply" | "refuses" | "slim"> {
   readonly request: string;
   readonly reply: string;
-  readonly refuses: readonly { readonly field: string; readonly when: string; readonly because: string }[];
+  readonly endsDrain: boolean;
+  /** The second control dialect; with each argument's property and key. */
+  readonly slim?: ModelSlim;
+  /** With property names in place of wire names. */
+  readonly refuses: readonly RefusedValue[];
 }
 
 /** What is to be emitted, as plain data. */
@@ -72,11 +87,36 @@ function modelStruct(definition: StructDefinition): ModelStruct {
 
 function modelOperation(definition: OperationDefinition): ModelOperation {
   const fields = allFields(definition.request);
-  const refuses = (definition.refuses ?? []).map(({ field, when, because }) => {
-    const found = fields.find(({ name }) => name === field);
-    return { field: found === undefined ? field : propertyOf(found), when, because };
-  });
-  return { ...definition, request: definition.request.name, reply: definition.reply.name, refuses };
+  const property = (wireName: string): string => {
+    const found = fields.find(({ name }) => name === wireName);
+    return found === undefined ? wireName : propertyOf(found);
+  };
+  const refuses = (definition.refuses ?? []).map((rule) => ({
+    ...rule,
+    field: property(rule.field),
+    ...("other" in rule && { other: property(rule.other) }),
+  }));
+  const { request, reply, endsDrain = false, slim, ...rest } = definition;
+  return {
+    ...rest,
+    request: request.name,
+    reply: reply.name,
+    endsDrain,
+    refuses,
+    ...(slim !== undefined && { slim: modelSlim(slim, definition, property) }),
+  };
+}
+
+function modelSlim(slim: SlimMethod, { request, reply }: OperationDefinition, property: (wireName: string) => string): ModelSlim {
+  const { method, rename = {}, choice } = slim;
+  // the base fields mean nothing in that dialect
+  const own = request.fields.filter(({ name }) => name !== choice?.field);
+  return {
+    method,
+    arguments: Object.fromEntries(own.map(({ name }) => [property(name), rename[name] ?? name])),
+    reply: reply.fields.map(({ name }) => name).filter((name) => name === "success" || name === "message"),
+    ...(choice !== undefined && { choice: { property: property(choice.field), value: choice.value, otherwise: choice.otherwise } }),
+  };
 }
 
 /** Builds the model of a checked protocol. */

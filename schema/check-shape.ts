@@ -54,6 +54,15 @@ const struct = z.strictObject({
   fields: z.array(field),
 });
 
+const rule = { field: name, because: doc };
+const limit = z.int();
+const refused = z.discriminatedUnion("when", [
+  z.strictObject({ ...rule, when: z.enum(["empty", "an item is empty"]) }),
+  z.strictObject({ ...rule, when: z.literal("an item is not one of"), values: z.array(wellFormed).min(1) }),
+  z.strictObject({ ...rule, when: z.enum(["below", "above", "an item is below"]), limit }),
+  z.strictObject({ ...rule, when: z.enum(["not below", "of another length than", "set without"]), other: name }),
+]);
+
 const operation = z.strictObject({
   name,
   request: struct,
@@ -65,7 +74,15 @@ const operation = z.strictObject({
   since: release,
   summary: doc,
   doc,
-  refuses: z.array(z.strictObject({ field: name, when: z.literal("empty"), because: doc })).optional(),
+  slim: z
+    .strictObject({
+      method: name,
+      rename: z.record(z.string(), name).optional(),
+      choice: z.strictObject({ field: name, value: z.int(), otherwise: name }).optional(),
+    })
+    .optional(),
+  endsDrain: z.boolean().optional(),
+  refuses: z.array(refused).optional(),
 });
 
 const protocol = z.strictObject({

@@ -1,7 +1,7 @@
 import { checkDefault } from "./check-default.ts";
 import { findShapeProblems } from "./check-shape.ts";
 import { allFields, allStructs, membersOf, propertyOf } from "./derive.ts";
-import type { OperationDefinition, ProtocolDefinition, StructDefinition, WireType } from "./dsl.ts";
+import type { OperationDefinition, ProtocolDefinition, RefusedWhen, StructDefinition, WireType } from "./dsl.ts";
 
 /** Something a schema must not say, and where it says it. */
 export interface Problem {
@@ -39,7 +39,7 @@ const longestTimer = 2 ** 31 - 1;
 /** Properties that every object has, or that decoded structs have besides their fields. */
 const reservedProperties = new Set(["$tag", ...Object.getOwnPropertyNames(Object.prototype)]);
 /** What a client has besides its operations; one with a method `then` would be taken for a promise. */
-const reservedOperations = new Set(["then", "connection", "control", "close", ...reservedProperties]);
+const reservedOperations = new Set(["then", "connection", "control", "state", "reconcile", "capabilities", "close", ...reservedProperties]);
 
 /** Types that generated code uses, and endings of the runtime's functions: `writeStr` must not be a struct's. */
 const reservedStructs = new Set(
@@ -217,16 +217,58 @@ class Checker {
       }
       if (operation.timeoutMs > longestTimer) this.report(`${place}.timeoutMs`, `timers reach no further than ${longestTimer} ms`);
       this.checkRefused(operation, place);
+      this.checkSlim(operation, place);
+    }
+  }
+
+  private checkSlim({ request, slim }: OperationDefinition, place: string): void {
+    for (const field of [...Object.keys(slim?.rename ?? {}), ...(slim?.choice === undefined ? [] : [slim.choice.field])]) {
+      if (!request.fields.some(({ name }) => name === field)) this.report(`${place}.slim`, `${request.name} has no field ${field}`);
     }
   }
 
   private checkRefused({ request, refuses = [] }: OperationDefinition, place: string): void {
-    for (const { field, when } of refuses) {
-      const found = allFields(request).find(({ name }) => name === field);
-      if (found === undefined) this.report(`${place}.refuses`, `${request.name} has no field ${field}`);
-      else if (!canBeEmpty(found.type)) this.report(`${place}.refuses`, `the value of ${field} cannot be ${when}`);
+    const at = `${place}.refuses`;
+    for (const rule of refuses) {
+      const find = (wanted: string) => allFields(request).find(({ name }) => name === wanted);
+      const found = find(rule.field);
+      if (found === undefined) this.report(at, `${request.name} has no field ${rule.field}`);
+      else if (!applies(rule.when, found.type)) this.report(at, `the value of ${rule.field} cannot be ${rule.when}`);
+      if (!("other" in rule)) continue;
+      const other = find(rule.other);
+      if (other === undefined) this.report(at, `${request.name} has no field ${rule.other}`);
+      else if (rule.when !== "set without" && !applies(rule.when, other.type))
+        this.report(at, `${rule.other} cannot be compared with ${rule.field}`);
     }
   }
+}
+
+/** Whether a rule can hold for values of a type. */
+function applies(when: RefusedWhen["when"], type: WireType): boolean {
+  const inner = type.kind === "nullable" ? type.inner : type;
+  const item = inner.kind === "list" ? inner.item : undefined;
+  switch (when) {
+    case "empty":
+      return canBeEmpty(type);
+    case "an item is empty":
+      return item !== undefined && canBeEmpty(item);
+    case "an item is not one of":
+      return item?.kind === "str";
+    case "an item is below":
+      return item !== undefined && (isInteger(item) || (item.kind === "list" && isInteger(item.item)));
+    case "of another length than":
+      return item !== undefined;
+    case "below":
+    case "above":
+    case "not below":
+      return isInteger(inner);
+    case "set without":
+      return inner.kind === "bool" || type.kind === "nullable";
+  }
+}
+
+function isInteger({ kind }: WireType): boolean {
+  return ["i32", "u16", "u32", "i64", "u64"].includes(kind);
 }
 
 function alwaysContained(type: WireType): string[] {

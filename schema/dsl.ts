@@ -154,14 +154,34 @@ export type Effect = "read" | "admission" | "memory" | "weights" | "profile";
  */
 export type Answers = "at once" | "drained" | "gated";
 
-/** A value that the engine accepts and that then wedges or kills it, so it never leaves. */
-export interface RefusedValue {
+/** What about a value can be refused; `other` is the wire name of another field, `items` are those of a list. */
+export type RefusedWhen =
+  | { readonly when: "empty" }
+  | { readonly when: "an item is empty" }
+  | { readonly when: "an item is not one of"; readonly values: readonly string[] }
+  | { readonly when: "below"; readonly limit: number }
+  | { readonly when: "above"; readonly limit: number }
+  | { readonly when: "an item is below"; readonly limit: number }
+  | { readonly when: "not below"; readonly other: string }
+  | { readonly when: "of another length than"; readonly other: string }
+  | { readonly when: "set without"; readonly other: string };
+
+/** A value that the engine accepts, or answers in a way nobody can use, and that so never leaves. */
+export type RefusedValue = RefusedWhen & {
   /** Wire name of the field. */
   readonly field: string;
-  /** What about the value is refused. */
-  readonly when: "empty";
   /** What the engine would do, and what to send instead; ends a sentence. */
   readonly because: string;
+};
+
+/** An operation in the second control dialect, `[call_id, method, args]`. */
+export interface SlimMethod {
+  /** The method. */
+  readonly method: string;
+  /** Keys of its arguments that differ from wire names. */
+  readonly rename?: Readonly<Record<string, string>>;
+  /** The field that chooses between this method and another one that takes no arguments; it is not an argument itself. */
+  readonly choice?: { readonly field: string; readonly otherwise: string; readonly value: number };
 }
 
 /** What an operation's definition says besides its name. */
@@ -186,6 +206,10 @@ export interface OperationOptions {
   readonly doc: string;
   /** Values that must not be sent. */
   readonly refuses?: readonly RefusedValue[];
+  /** How the second control dialect says it; absent means that it cannot. */
+  readonly slim?: SlimMethod;
+  /** Whether it ends a pause or a release that does not drain, so that it must not wait for one. Default false. */
+  readonly endsDrain?: boolean;
 }
 
 /** A control operation. */

@@ -9,8 +9,16 @@ export {
   type OperationTypes,
   operations,
   type RefusedValue,
+  type SlimMethod,
 } from "../generated/tokenspeed/operations.ts";
+export type { ClientCapabilities } from "./client/capabilities.ts";
 export { type Client, type ClientOptions, createClient, type MethodArguments, type OperationMethods } from "./client/create-client.ts";
+export type { Condition } from "./client/guard/conditions.ts";
+export { type EngineState, type MemoryRegion, memoryRegions, type SchedulerState } from "./client/guard/engine-state.ts";
+export { type GuardRule, guardTable } from "./client/guard/table.ts";
+export type { ClientCall, ClientCallOptions, Interceptor, Next } from "./client/interceptors.ts";
+export type { EngineReport, GroupState, ReconcileOptions, Reconciliation, StateOptions } from "./client/recovery.ts";
+export type { ControlDialect, EngineCapabilities } from "./transport/capabilities.ts";
 export type {
   CallOptions,
   CloseReason,

@@ -18,13 +18,29 @@ const operationProperties = [
   ["since", "string", "The first engine release that answers it."],
   ["summary", "string", "A few words for help texts."],
   ["doc", "string", "Sentences on behaviour."],
+  ["slim?", "SlimMethod", "How the second control dialect says it; absent where it cannot."],
+  ["endsDrain", "boolean", "Whether it ends a pause or a release that does not drain, so that it must not wait for one."],
   ["refuses", "readonly RefusedValue[]", "Values that the engine accepts and that then wedge or kill it; they must not be sent."],
+] as const;
+
+const slimProperties = [
+  ["method", "string", "The method."],
+  ["arguments", "{ readonly [property: string]: string }", "The key of each property among the arguments."],
+  ["reply", "readonly string[]", "Which of `success` and `message` the operation's own reply has."],
+  [
+    "choice?",
+    "{ readonly property: string; readonly value: number; readonly otherwise: string }",
+    "The property that has this value for the method, and calls another one without arguments otherwise.",
+  ],
 ] as const;
 
 const refusedProperties = [
   ["field", "string", "The property of the request."],
-  ["when", '"empty"', "What about its value is refused."],
   ["because", "string", "What the engine would do, and what to send instead."],
+  ["when", "string", "What about its value is refused."],
+  ["values?", "readonly string[]", "What an item must be one of."],
+  ["limit?", "number", "What it must not be below or above."],
+  ["other?", "string", "The property it is compared with."],
 ] as const;
 
 /** Emits `operations.ts`: the operations as data, without any codec. */
@@ -32,7 +48,13 @@ export function emitOperations(model: Model, options: EmitOptions): Statements {
   const { operations, constants } = model;
   const types = operations.flatMap(({ request, reply }) => [`${request}Init`, reply]);
   const properties = (list: readonly (readonly [name: string, type: string, doc: string])[]) =>
-    list.map(([name, type, doc]) => ({ name, type, isReadonly: true, docs: docs(doc) }));
+    list.map(([name, type, doc]) => ({
+      name: name.replace("?", ""),
+      type,
+      isReadonly: true,
+      hasQuestionToken: name.endsWith("?"),
+      docs: docs(doc),
+    }));
   return [
     ...(types.length === 0 ? [] : [declareImport(`./types${options.extension}`, types, true)]),
     ...constants.map(({ name, value, doc }) =>
@@ -44,6 +66,13 @@ export function emitOperations(model: Model, options: EmitOptions): Statements {
       isExported: true,
       docs: docs("A value that must not be sent."),
       properties: properties(refusedProperties),
+    },
+    {
+      kind: StructureKind.Interface,
+      name: "SlimMethod",
+      isExported: true,
+      docs: docs("An operation in the second control dialect, that of the SMG gateway."),
+      properties: properties(slimProperties),
     },
     {
       kind: StructureKind.Interface,
@@ -87,13 +116,18 @@ function operationsObject(operations: readonly ModelOperation[]): string {
 
 function entries(operation: ModelOperation): string {
   return operationProperties
-    .map(([key]) => {
-      const value = operation[key];
-      if (key !== "refuses") return `    ${key}: ${typeof value === "string" ? quote(value) : String(value)},`;
-      const items = operation.refuses.map(
-        ({ field, when, because }) => `{ field: ${quote(field)}, when: ${quote(when)}, because: ${quote(because)} }`,
-      );
-      return `    refuses: [${items.join(", ")}],`;
+    .flatMap(([key]) => {
+      const value = operation[key.replace("?", "") as keyof ModelOperation];
+      return value === undefined ? [] : `    ${key.replace("?", "")}: ${literal(value)},`;
     })
     .join("\n");
+}
+
+/** A value as an expression of one line. */
+function literal(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return String(value);
+  const members = Object.entries(value).map(([name, member]) => `${propertyKey(name)}: ${literal(member)}`);
+  return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
 }

@@ -3,6 +3,7 @@ import { EngineCoreReadyResponse, HandshakeAddresses, HandshakeInitMessage, Read
 import { isSleeping, releaseMemoryOccupation, resumeMemoryOccupation } from "./memory.ts";
 import { PROFILE_START, PROFILE_STOP, profile } from "./profile.ts";
 import { flushCache, isSchedulerPaused, pauseScheduler, resumeScheduler } from "./scheduler.ts";
+import { ControlCallSlim, ControlReplySlim } from "./slim.ts";
 import { getInternalState, setInternalState } from "./state.ts";
 import {
   destroyWeightsUpdateGroup,
@@ -18,7 +19,7 @@ import {
 export const tokenspeed = protocol("tokenspeed", {
   release: "0.1.0",
   doc: "TokenSpeed's control plane over ZeroMQ.",
-  structs: [ReadyMessage, HandshakeAddresses, HandshakeInitMessage, EngineCoreReadyResponse],
+  structs: [ReadyMessage, HandshakeAddresses, HandshakeInitMessage, EngineCoreReadyResponse, ControlCallSlim, ControlReplySlim],
   operations: [
     pauseScheduler,
     resumeScheduler,

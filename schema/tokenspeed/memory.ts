@@ -1,6 +1,12 @@
 import { bool, field, list, nullable, operation, str, struct } from "../dsl.ts";
 import { BaseReq } from "./base.ts";
 
+const unknownRegion = {
+  field: "tags",
+  when: "an item is not one of",
+  values: ["kv_cache", "weights", "cuda_graph", "nccl"],
+  because: "release 0.1.0 has no such memory region and refuses the whole call",
+} as const;
 const outcome = [
   field("success", bool, { default: true, doc: "Whether the operation took effect." }),
   field("message", str, { default: "", doc: "Why not; empty on success." }),
@@ -33,6 +39,7 @@ export const releaseMemoryOccupation = operation("releaseMemoryOccupation", {
   timeoutMs: 600_000,
   repeatable: false,
   since: "0.1.0",
+  slim: { method: "release_memory_occupation" },
   summary: "Release device memory",
   doc: "Drains like a pause with `wait`, then frees; the engine sleeps until the memory is resumed. Weights are kept on the host and restored. Releasing a released region is an error.",
   refuses: [
@@ -41,6 +48,7 @@ export const releaseMemoryOccupation = operation("releaseMemoryOccupation", {
       when: "empty",
       because: "an empty list releases nothing, yet drains the engine and leaves it frozen; leave `tags` out to release all regions",
     },
+    unknownRegion,
   ],
 });
 
@@ -66,6 +74,7 @@ export const resumeMemoryOccupation = operation("resumeMemoryOccupation", {
   timeoutMs: 120_000,
   repeatable: false,
   since: "0.1.0",
+  slim: { method: "resume_memory_occupation" },
   summary: "Restore released device memory",
   doc: "Restoring the last region also ends a pause that was made before the release. Never send it while a release or a pause drains.",
   refuses: [
@@ -74,6 +83,7 @@ export const resumeMemoryOccupation = operation("resumeMemoryOccupation", {
       when: "empty",
       because: "an empty list restores nothing and still answers success; leave `tags` out to restore everything released",
     },
+    unknownRegion,
   ],
 });
 

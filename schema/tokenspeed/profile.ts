@@ -39,6 +39,24 @@ export const profile = operation("profile", {
   timeoutMs: 1_200_000,
   repeatable: false,
   since: "0.1.0",
+  slim: { method: "start_profile", choice: { field: "kind", value: 1, otherwise: "stop_profile" } },
   summary: "Start or stop the profiler",
+  refuses: [
+    {
+      field: "profile_by_stage",
+      when: "set without",
+      other: "num_steps",
+      because: "the scheduler ends at the next batch: stages are counted against num_steps",
+    },
+    { field: "num_steps", when: "below", limit: 1, because: "the profile would stop before it began" },
+    { field: "start_step", when: "below", limit: 0, because: "steps count from 0" },
+    {
+      field: "activities",
+      when: "an item is not one of",
+      values: ["CPU", "GPU", "MEM", "CUDA_PROFILER", "VIZTRACER", "PROTON", "EXPERT_LOAD"],
+      because: "the profiler has no such activity",
+    },
+    { field: "activities", when: "empty", because: "nothing would be traced; leave it out for CPU and GPU" },
+  ],
   doc: "A stop answers after the traces are written, which can take minutes; the engine serves nothing meanwhile.",
 });

@@ -23,6 +23,7 @@ export const flushCache = operation("flushCache", {
   timeoutMs: 60_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "flush_cache" },
   summary: "Drop the prefix caches",
   doc: "Succeeds only on an engine without running requests, and only when every engine of the group can: drain with a pause first. Sent to one engine it flushes all, and only that one answers.",
 });
@@ -57,6 +58,7 @@ export const pauseScheduler = operation("pauseScheduler", {
   timeoutMs: 600_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "pause_generation" },
   summary: "Pause the scheduler",
   doc: "Modes `abort` and `wait` answer when the engine has drained, each engine when it did; `keep` answers at once. Requests that arrive meanwhile are held and admitted on resume. Refused while another pause or a release drains.",
 });
@@ -86,6 +88,8 @@ export const resumeScheduler = operation("resumeScheduler", {
   timeoutMs: 60_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "continue_generation" },
+  endsDrain: true,
   summary: "Resume the scheduler",
   doc: "Succeeds on an engine that runs already. A pause or release that still drains fails with `resumed before ... drained`. Refused while memory is released.",
 });

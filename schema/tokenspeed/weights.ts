@@ -7,6 +7,13 @@ const flag = [
 ];
 const groupName = field("group_name", str, { default: "weight_update_group", doc: "Name of the weight update group." });
 const flushCacheDoc = "Whether cached KV is dropped first; refused by the engine while any request runs.";
+const portRange = "a TCP port is from 1 to 65535";
+// what torch calls the dtypes that a checkpoint may hold
+const dtypeNames = [
+  ...["bfloat16", "float16", "float32", "float64"],
+  ...["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"],
+  ...["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"],
+];
 const weightVersionDoc = "Version label to publish with the new weights; nil keeps the label.";
 
 export const InitWeightsUpdateGroupReqInput = struct("InitWeightsUpdateGroupReqInput", {
@@ -38,7 +45,22 @@ export const initWeightsUpdateGroup = operation("initWeightsUpdateGroup", {
   timeoutMs: 600_000,
   repeatable: false,
   since: "0.1.0",
+  slim: { method: "init_weights_update_group" },
   summary: "Join the trainer's weight update group",
+  refuses: [
+    { field: "master_address", when: "empty", because: "the rendezvous would never end; name the host of the trainer's TCP store" },
+    { field: "master_port", when: "below", limit: 1, because: portRange },
+    { field: "master_port", when: "above", limit: 65_535, because: portRange },
+    { field: "world_size", when: "below", limit: 2, because: "the group has the trainer and at least one worker" },
+    { field: "rank_offset", when: "below", limit: 0, because: "ranks count from 0" },
+    {
+      field: "rank_offset",
+      when: "not below",
+      other: "world_size",
+      because: "the engine's workers are ranks of that group, and the rendezvous would never end",
+    },
+    { field: "group_name", when: "empty", because: "the group could not be destroyed by its name" },
+  ],
   doc: "Answers after the rendezvous, so call it while the trainer makes its own side of the group; the engine serves nothing meanwhile. After a timeout the group is broken: destroy it and join again.",
 });
 
@@ -64,6 +86,7 @@ export const destroyWeightsUpdateGroup = operation("destroyWeightsUpdateGroup", 
   timeoutMs: 120_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "destroy_weights_update_group" },
   summary: "Leave the weight update group",
   doc: "Without a group it succeeds and says so.",
 });
@@ -97,10 +120,26 @@ export const updateWeightsFromDistributed = operation("updateWeightsFromDistribu
   timeoutMs: 600_000,
   repeatable: false,
   since: "0.1.0",
+  slim: { method: "update_weights_from_distributed", rename: { dtype_names: "dtypes" } },
   summary: "Load weights that the trainer broadcasts",
   doc: "Start it together with the trainer's broadcasts. There is no rollback: after a failure destroy the group, join again and send the whole set.",
   refuses: [
     { field: "names", when: "empty", because: "an empty list loads nothing and still answers success; name the parameters to load" },
+    { field: "names", when: "an item is empty", because: "no parameter has that name" },
+    {
+      field: "dtype_names",
+      when: "of another length than",
+      other: "names",
+      because: "each parameter has one dtype, and the broadcasts would get out of step",
+    },
+    { field: "dtype_names", when: "an item is not one of", values: dtypeNames, because: "torch has no such dtype" },
+    {
+      field: "shapes",
+      when: "of another length than",
+      other: "names",
+      because: "each parameter has one shape, and the broadcasts would get out of step",
+    },
+    { field: "shapes", when: "an item is below", limit: 0, because: "no tensor has a negative dimension" },
   ],
 });
 
@@ -161,7 +200,9 @@ export const updateWeightsFromMooncake = operation("updateWeightsFromMooncake", 
   timeoutMs: 3_600_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "update_weights_from_mooncake" },
   summary: "Load a version from the Mooncake store",
+  refuses: [{ field: "version", when: "below", limit: 0, because: "versions count from 0" }],
   doc: "Every worker reads its own shard. Loading the same version again does no harm.",
 });
 
@@ -195,7 +236,9 @@ export const updateWeightFromDisk = operation("updateWeightFromDisk", {
   timeoutMs: 1_800_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "update_weights_from_disk" },
   summary: "Load a checkpoint from disk",
+  refuses: [{ field: "model_path", when: "empty", because: "there is no checkpoint without a path" }],
   doc: "The engine serves nothing while it loads. Different content on different ranks can end all of them, so a call always goes to the whole group.",
 });
 
@@ -221,6 +264,7 @@ export const rebalanceExperts = operation("rebalanceExperts", {
   timeoutMs: 120_000,
   repeatable: true,
   since: "0.1.0",
+  slim: { method: "rebalance_experts" },
   summary: "Start an expert rebalance",
   doc: "Answers once the snapshot was taken; the new placement commits some forwards later, so it never finishes on a paused engine.",
 });

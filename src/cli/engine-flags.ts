@@ -53,7 +53,7 @@ function count(flags: string, about: string, preset: number): Option {
   return new Option(flags, about).argParser(number).default(preset);
 }
 
-/** Adds the flags, which are those of the real engine's stand-in peer. */
+/** Adds the flags, which are those of the real engine's stand-in peer, and the dialect. */
 export function addEngineFlags(command: Command): Command {
   return command
     .requiredOption("--handshake <address>", "the frontend's handshake socket, such as tcp://127.0.0.1:30500")
@@ -77,6 +77,9 @@ export function addEngineFlags(command: Command): Command {
     .addOption(count("--init-timeout-s <s>", "how long to wait for INIT", 60))
     .option("--no-weights-group", "InitWeightsUpdateGroup is not needed first")
     .option("--no-control", "drop control operations without an answer, as engines before 0.1.0")
+    .addOption(
+      new Option("--dialect <form>", "of control messages; slim is the SMG gateway's").choices(["tagged", "slim"]).default("tagged"),
+    )
     .option("--as-released", "do not stop when the frontend is gone, which the released engine mostly does not notice", false)
     .option("--until-stdin-closes", "stop at the end of stdin", false)
     .option("--trace", "a line per message received and reply sent", false)

@@ -22,6 +22,10 @@ function struct(value: object | Uint8Array): unknown {
   return value instanceof Uint8Array ? { frame: Buffer.from(value).toString("hex") } : asOnWire(value);
 }
 
+function called(callId: number | undefined): { readonly call_id?: number } {
+  return callId === undefined ? {} : { call_id: callId };
+}
+
 function briefly(message: EngineMessage): EventLine | Record<string, unknown> {
   switch (message.kind) {
     case "add":
@@ -31,7 +35,14 @@ function briefly(message: EngineMessage): EventLine | Record<string, unknown> {
     case "abort":
       return { type: "abort", value: message.rids };
     case "control":
-      return { type: "control", op: message.request.$tag.replace(/Req(Input)?$/, ""), value: struct(message.request) };
+      return {
+        type: "control",
+        op: message.request.$tag.replace(/Req(Input)?$/, ""),
+        ...called(message.callId),
+        value: struct(message.request),
+      };
+    case "refused_call":
+      return { type: "refused_call", ...called(message.callId), method: message.method, reason: message.message };
   }
 }
 
@@ -45,7 +56,10 @@ export function lineOf(event: EngineEvent): EventLine | undefined {
     }
     case "received":
       return { ...event, message: briefly(event.message) };
-    case "replied":
+    case "replied": {
+      const { callId, reply, ...rest } = event;
+      return { ...rest, ...called(callId), reply: struct(reply) };
+    }
     case "reply_dropped":
       return { ...event, reply: struct(event.reply) };
     case "outputs": {

@@ -1,20 +1,30 @@
 import { type Operation, type OperationName, type OperationTypes, operations } from "../../generated/tokenspeed/operations.ts";
 import type { ControlRequestInit, ReplyOf, RequestTag } from "../messages.ts";
-import type { CallOptions, Connection, EngineReply } from "../transport/connection.ts";
-import { checkTimeout } from "../transport/timeouts.ts";
+import type { Connection, EngineReply } from "../transport/connection.ts";
+import { checkCallOptions, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError } from "../wire/errors.ts";
+import { type ClientCapabilities, capabilitiesOf } from "./capabilities.ts";
+import { Guard } from "./guard/guard.ts";
+import { type ClientCall, type ClientCallOptions, compose, type Interceptor } from "./interceptors.ts";
 import { requireSuccess } from "./outcome.ts";
-import { refuseValues } from "./refused-values.ts";
+import { type GroupState, groupState, type ReconcileOptions, type Reconciliation, reconcile, type StateOptions } from "./recovery.ts";
+
+// what a call of a client has besides the options of a connection's call
+const clientOptions: readonly string[] = ["guard"] satisfies (keyof ClientCallOptions)[];
 
 /** What a client can be told. */
 export interface ClientOptions {
   /** Default timeouts that differ from the operations' own, in milliseconds. A call's own `timeoutMs` wins. */
   readonly timeoutsMs?: { readonly [Name in OperationName]?: number };
+  /** `false` sends every call whatever the guard knows; a call's own `guard` wins. Default true. */
+  readonly guard?: boolean;
+  /** Wrapped around every call, the first one outermost. Default none. */
+  readonly interceptors?: readonly Interceptor[];
 }
 
 /** What an operation's method takes: its request without the tag, left out where every field has a default. */
 export type MethodArguments<Init> =
-  Record<never, never> extends Init ? [init?: Init, options?: CallOptions] : [init: Init, options?: CallOptions];
+  Record<never, never> extends Init ? [init?: Init, options?: ClientCallOptions] : [init: Init, options?: ClientCallOptions];
 
 /** One method for each operation. */
 export type OperationMethods = {
@@ -23,60 +33,82 @@ export type OperationMethods = {
   ) => Promise<readonly EngineReply<OperationTypes[Name]["reply"]>[]>;
 };
 
-/** A typed client over a connection. */
+/** A typed client over a connection. Make one for a connection: it is what knows the engines' states. */
 export interface Client extends OperationMethods, AsyncDisposable {
   /** The connection it calls through. */
   readonly connection: Connection;
   /**
    * Sends any control request and resolves with all replies, whatever they say: a reply of `success: false` is no error
-   * here. Values that would wedge an engine are refused all the same.
+   * here. The guard holds all the same.
    */
   control<Tag extends RequestTag>(
     request: ControlRequestInit & { readonly $tag: Tag },
-    options?: CallOptions,
+    options?: ClientCallOptions,
   ): Promise<readonly EngineReply<ReplyOf<Tag>>[]>;
+  /**
+   * What is known of every engine, from the replies seen so far; with `refresh`, after asking each of them. Says where
+   * they disagree. An engine that cannot be asked is reported, not thrown.
+   */
+  state(options?: StateOptions): Promise<GroupState>;
+  /**
+   * Brings every engine to a state, whatever it was left in by a timeout or a partial failure: asks it, sends what is
+   * missing, asks again, and reports what was done to it. This is the only place that sends an operation by itself.
+   */
+  reconcile(options: ReconcileOptions): Promise<readonly Reconciliation[]>;
+  /** Which operations each engine can be asked for, and which all of them can. */
+  capabilities(): ClientCapabilities;
   /** Closes the connection. */
   close(reason?: string): Promise<void>;
 }
 
 /**
  * Makes a client with one method for each operation. A method resolves with the replies in engine order when every
- * engine succeeded. It throws `operation_failed`, with every reply, when one did not; `refused` for values that would
- * wedge an engine; and what `Connection.call` throws.
+ * engine succeeded. It throws `operation_failed`, with every reply, when one did not; `refused` for what is not legal in
+ * the state of an engine, or would wedge one; and what `Connection.call` throws.
  */
 export function createClient(connection: Connection, options: ClientOptions = {}): Client {
   for (const timeoutMs of Object.values(options.timeoutsMs ?? {})) checkTimeout(timeoutMs);
+  const guard = new Guard(connection);
   const byRequest = new Map<string, Operation>();
   const methods: Record<string, unknown> = {};
 
-  async function send(operation: Operation, request: ControlRequestInit, callOptions: CallOptions): Promise<readonly EngineReply[]> {
-    refuseValues(operation, request);
-    const timeoutMs = options.timeoutsMs?.[operation.name as OperationName];
-    return connection.call(request, timeoutMs === undefined ? callOptions : { timeoutMs, ...callOptions });
+  /** The innermost step: checks a call and hands it to the connection. */
+  async function send(call: ClientCall): Promise<readonly EngineReply[]> {
+    checkCallOptions(call.options, clientOptions);
+    const { timeoutMs = defaultTimeout(call.operation), guard: guarded = options.guard ?? true } = call.options;
+    return guard.call(call, timeoutMs, guarded);
   }
+
+  function defaultTimeout(operation: Operation): number {
+    return options.timeoutsMs?.[operation.name as OperationName] ?? operation.timeoutMs;
+  }
+
+  const pass = compose(options.interceptors ?? [], send);
+  const judge = compose(options.interceptors ?? [], async (call) => requireSuccess(call.operation, await send(call)));
 
   for (const operation of Object.values<Operation>(operations)) {
     byRequest.set(operation.request, operation);
-    methods[operation.name] = async (init: unknown = {}, callOptions: CallOptions = {}) => {
-      const replies = await send(operation, requestOf(operation, init), callOptions);
-      return requireSuccess(operation, replies);
-    };
+    methods[operation.name] = async (init: unknown = {}, callOptions: ClientCallOptions = {}) =>
+      judge({ operation, request: requestOf(operation, init), options: callOptions });
   }
 
   const client = {
     connection,
-    async control(request: ControlRequestInit, callOptions: CallOptions = {}) {
+    async control(request: ControlRequestInit, callOptions: ClientCallOptions = {}) {
       const operation = byRequest.get((request as { $tag?: string } | null | undefined)?.$tag ?? "");
       if (operation === undefined)
         throw new EngineWireError("unknown_tag", "the request's $tag names no control operation", { path: "$tag" });
-      return send(operation, request, callOptions);
+      return pass({ operation, request, options: callOptions });
     },
+    capabilities: () => capabilitiesOf(connection),
+    state: (stateOptions: StateOptions = {}) => groupState(client, guard, stateOptions),
+    reconcile: (reconcileOptions: ReconcileOptions) => reconcile(client, guard, reconcileOptions),
     close: (reason?: string) => connection.close(reason),
     [Symbol.asyncDispose]: () => connection.close(),
     ...methods,
-  };
-  // the methods are made from the same table that `OperationMethods` is a view of
-  return client as unknown as Client;
+    // the methods are made from the same table that `OperationMethods` is a view of
+  } as unknown as Client;
+  return client;
 }
 
 function requestOf(operation: Operation, init: unknown): ControlRequestInit {

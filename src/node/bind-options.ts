@@ -24,6 +24,11 @@ export interface BindOptions {
   readonly sendHighWaterMark?: number;
   /** How long one message may wait for a full engine before the call fails, in milliseconds. Default 5000. */
   readonly sendTimeoutMs?: number;
+  /**
+   * How long an engine may take to answer the question with which `accept` finds out whether it answers control
+   * operations, in milliseconds. Default 5000.
+   */
+  readonly probeTimeoutMs?: number;
   /** Events that may wait for each reader of `connection.events()`. Default 1024. */
   readonly eventLimit?: number;
 }
@@ -49,6 +54,7 @@ const names: Readonly<Record<keyof BindOptions | keyof AcceptOptions, true>> = {
   lingerMs: true,
   sendHighWaterMark: true,
   sendTimeoutMs: true,
+  probeTimeoutMs: true,
   eventLimit: true,
   // `connect` hands one object to `bind` and `accept`
   signal: true,
@@ -72,6 +78,7 @@ export function resolveBindOptions(options: BindOptions): ResolvedBindOptions {
     lingerMs: integer("lingerMs", options.lingerMs ?? 1000, 0, 600_000),
     sendHighWaterMark: integer("sendHighWaterMark", options.sendHighWaterMark ?? 1000, 1, 1_000_000),
     sendTimeoutMs: integer("sendTimeoutMs", options.sendTimeoutMs ?? 5000, 1, 600_000),
+    probeTimeoutMs: integer("probeTimeoutMs", options.probeTimeoutMs ?? 5000, 1, 600_000),
     eventLimit: integer("eventLimit", options.eventLimit ?? 1024, 1, 1_000_000),
     ...(options.advertisedHost !== undefined && { advertisedHost: options.advertisedHost }),
   };

@@ -1,5 +1,5 @@
 import type { Operation } from "../../generated/tokenspeed/operations.ts";
-import type { ControlOutput } from "../messages.ts";
+import type { ControlOutput, ControlRequestInit } from "../messages.ts";
 import type { EngineReply } from "../transport/connection.ts";
 import { EngineWireError, type EngineWireErrorDetails, type ErrorCode } from "../wire/errors.ts";
 import type { Outgoing } from "./send-queue.ts";
@@ -9,6 +9,7 @@ export class Call {
   readonly operation: Operation;
   /** Indices on the wire, ascending. */
   readonly engines: readonly number[];
+  readonly request: ControlRequestInit;
   readonly payload: Uint8Array;
   /** Resolves with the replies in engine order, or rejects once. */
   readonly result: Promise<readonly EngineReply[]>;
@@ -21,9 +22,10 @@ export class Call {
   #resolve!: (replies: readonly EngineReply[]) => void;
   #reject!: (error: EngineWireError) => void;
 
-  constructor(operation: Operation, engines: readonly number[], payload: Uint8Array) {
+  constructor(operation: Operation, engines: readonly number[], request: ControlRequestInit, payload: Uint8Array) {
     this.operation = operation;
     this.engines = engines;
+    this.request = request;
     this.payload = payload;
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;

@@ -1,6 +1,7 @@
 import { type Operation, operations } from "../../generated/tokenspeed/operations.ts";
 import {
   type ControlOutput,
+  type ControlReplySlim,
   type ControlRequestInit,
   decodeControlOutput,
   type EngineCoreReadyResponse,
@@ -9,6 +10,8 @@ import {
   type ReplyOf,
   type RequestTag,
 } from "../messages.ts";
+import { AbortListeners } from "../transport/abort-listeners.ts";
+import { type EngineCapabilities, releaseOf, unsupportedBecause } from "../transport/capabilities.ts";
 import type { CallOptions, CloseReason, Connection, ConnectionEvent, EngineInfo, EngineReply } from "../transport/connection.ts";
 import { Deadlines } from "../transport/deadlines.ts";
 import { EventStream } from "../transport/event-stream.ts";
@@ -16,13 +19,16 @@ import { checkCallOptions } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
 import { Call } from "./call.ts";
 import { EventCounter } from "./event-counter.ts";
-import { engineOf, identityOf } from "./handshake.ts";
+import { engineOf, identityOf, type Registered } from "./handshake.ts";
 import { LaneTable } from "./lanes.ts";
+import { SlimDialect } from "./slim-dialect.ts";
 import type { FrontendSockets } from "./sockets.ts";
 import { socketErrorCode } from "./zeromq.ts";
 
 const sentinel = "ENGINE_CORE_DEAD";
 const control = Uint8Array.of(0x02);
+const probe = operations.isSchedulerPaused;
+const slimReply = "ControlReplySlim" satisfies ControlReplySlim["$tag"];
 
 /** Whether a message is the raw frame with which an engine says that it ends. */
 export function isDeathSentinel(frames: readonly Uint8Array[]): boolean {
@@ -36,6 +42,9 @@ interface Engine {
   readonly index: number;
   readonly identity: Uint8Array;
   readonly registration: EngineCoreReadyResponse;
+  /** Puts the second control dialect on and off, where the engine speaks it. */
+  readonly slim?: SlimDialect;
+  capabilities: EngineCapabilities;
   /** Why it is dead. */
   death?: EngineWireError;
 }
@@ -51,17 +60,19 @@ export class Frontend implements Connection {
   readonly #events: EventStream<ConnectionEvent>;
   readonly #counter = new EventCounter();
   readonly #deadlines = new Deadlines();
+  readonly #aborts = new AbortListeners();
   #closing: Promise<void> | undefined;
   #closeReason: CloseReason | undefined;
   #resolveClosed!: (reason: CloseReason) => void;
 
-  constructor(
-    sockets: FrontendSockets,
-    registrations: ReadonlyMap<number, EngineCoreReadyResponse>,
-    options: { readonly eventLimit: number },
-  ) {
+  constructor(sockets: FrontendSockets, registered: ReadonlyMap<number, Registered>, options: { readonly eventLimit: number }) {
     this.#sockets = sockets;
-    for (const [index, registration] of registrations) this.#engines.set(index, { index, identity: identityOf(index), registration });
+    for (const [index, { registration, dialect }] of registered) {
+      const release = releaseOf(registration.vllmVersion);
+      const capabilities = { control: true, dialect, ...(release !== undefined && { release }) };
+      const slim = dialect === "slim" ? { slim: new SlimDialect() } : {};
+      this.#engines.set(index, { index, identity: identityOf(index), registration, capabilities, ...slim });
+    }
     for (const operation of Object.values<Operation>(operations)) this.#operations.set(operation.request, operation);
     this.#events = new EventStream<ConnectionEvent>(options.eventLimit, (count) => ({ type: "events_dropped", count }));
     this.#indices = [...this.#engines.keys()];
@@ -80,9 +91,10 @@ export class Frontend implements Connection {
   }
 
   get engines(): readonly EngineInfo[] {
-    return [...this.#engines.values()].map(({ index, registration, death }) => ({
+    return [...this.#engines.values()].map(({ index, registration, capabilities, death }) => ({
       index,
       registration,
+      capabilities,
       state: death === undefined ? "up" : "dead",
     }));
   }
@@ -103,20 +115,38 @@ export class Frontend implements Connection {
     const engines = this.#addressed(operation, options.engines);
     const payload = encodeControlRequest(request);
     this.#checkUsable(operation, engines, options.signal);
-    const call = new Call(operation, engines, payload);
+    const call = new Call(operation, engines, request, payload);
     const deadline = this.#deadlines.add(timeoutMs, () => this.#expire(call, timeoutMs));
     const { signal } = options;
     const abort = (): void => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause: signal?.reason });
-    signal?.addEventListener("abort", abort);
+    const ignoreAbort = signal && this.#aborts.add(signal, abort);
     this.#lanes.enter(call);
     try {
       // a reply's tag is its lane's, so the tag of the request decides the type
       return (await call.result) as readonly EngineReply<ReplyOf<Tag>>[];
     } finally {
       this.#deadlines.remove(deadline);
-      // a signal shared by many calls must not collect the listeners of finished ones
-      signal?.removeEventListener("abort", abort);
+      ignoreAbort?.();
     }
+  }
+
+  /**
+   * Asks every engine a question without side effects: one that does not answer in time is taken for one without control,
+   * and calls to it fail at once instead of at their deadline, until the answer comes after all. An engine that cannot be
+   * asked is not: one of the second dialect has announced it, and one of an older release refuses every call anyway.
+   */
+  async probe(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const asked = [...this.#engines.values()].filter(({ capabilities }) => unsupportedBecause(capabilities, probe) === undefined);
+    await Promise.all(
+      asked.map(async (engine) => {
+        try {
+          await this.call({ $tag: probe.request }, { engines: [engine.index], timeoutMs, ...(signal !== undefined && { signal }) });
+        } catch (error) {
+          if (isEngineWireError(error) && error.code === "timeout") engine.capabilities = { ...engine.capabilities, control: false };
+          else throw error;
+        }
+      }),
+    );
   }
 
   events(): AsyncIterableIterator<ConnectionEvent> {
@@ -137,7 +167,6 @@ export class Frontend implements Connection {
     if (engines === undefined) return all;
     const invalid = (why: string): EngineWireError =>
       new EngineWireError("invalid_argument", `${operation.name}: engines ${why}`, { operation: operation.name, path: "engines" });
-    if (!Array.isArray(engines) || engines.length === 0) throw invalid("must be a list of at least one engine index");
     const chosen = new Set<number>(engines);
     for (const engine of chosen) if (!this.#engines.has(engine)) throw invalid(`has ${engine}, and this connection has ${all.join(", ")}`);
     if (operation.answers === "gated" && chosen.size < all.length) {
@@ -155,11 +184,17 @@ export class Frontend implements Connection {
     if (signal?.aborted) {
       throw new EngineWireError("aborted", `${operation.name} was aborted before anything was sent`, { ...details, cause: signal.reason });
     }
-    for (const engine of engines) {
-      const cause = this.#engines.get(engine)?.death;
+    for (const index of engines) {
+      const engine = this.#engines.get(index);
+      const unsupported = engine && unsupportedBecause(engine.capabilities, operation);
+      if (unsupported !== undefined) {
+        const message = `${operation.name} was not sent: engine ${index} cannot do it, for ${unsupported}`;
+        throw new EngineWireError("unsupported", message, { ...details, engine: index });
+      }
+      const cause = engine?.death;
       if (cause === undefined) continue;
-      const message = `${operation.name} was not sent: engine ${engine} is dead (${cause.message})`;
-      throw new EngineWireError("engine_dead", message, { ...details, engine, cause, missing: engines });
+      const message = `${operation.name} was not sent: engine ${index} is dead (${cause.message})`;
+      throw new EngineWireError("engine_dead", message, { ...details, engine: index, cause, missing: engines });
     }
   }
 
@@ -169,7 +204,8 @@ export class Frontend implements Connection {
       const engine = this.#engines.get(index);
       if (engine === undefined) continue;
       const failed = (error: unknown): void => this.#sendFailed(call, index, error);
-      call.outgoing.set(index, this.#sockets.sendInput([engine.identity, control, call.payload], failed));
+      const payload = engine.slim?.encode(call.operation, call.payload) ?? call.payload;
+      call.outgoing.set(index, this.#sockets.sendInput([engine.identity, control, payload], failed));
     }
   }
 
@@ -189,11 +225,12 @@ export class Frontend implements Connection {
       this.#died(engine, "it shut down");
       return;
     }
-    let reply: ControlOutput;
+    let reply: ControlOutput | undefined;
     try {
       const [frame] = frames;
       if (frame === undefined || frames.length !== 1) throw new EngineWireError("malformed", `expected one frame, got ${frames.length}`);
-      reply = decodeControlOutput(frame);
+      const slim = this.#engines.get(engine)?.slim;
+      reply = slim === undefined || peekTag(frame) !== slimReply ? decodeControlOutput(frame) : slim.decode(frame);
     } catch (error) {
       const failure = asError(error);
       const tag = failure.code === "unknown_tag" && frames[0] !== undefined ? peekTag(frames[0]) : undefined;
@@ -201,7 +238,8 @@ export class Frontend implements Connection {
       else this.#report({ type: "malformed_message", engine, error: failure });
       return;
     }
-    this.#lanes.receive(engine, reply);
+    if (reply === undefined) this.#report({ type: "unexpected_reply", engine, tag: slimReply });
+    else this.#lanes.receive(engine, reply);
   }
 
   #expire(call: Call, timeoutMs: number): void {
@@ -238,6 +276,8 @@ export class Frontend implements Connection {
   }
 
   #report(event: ConnectionEvent): void {
+    const engine = event.type === "late_reply" ? this.#engines.get(event.engine) : undefined;
+    if (engine !== undefined) engine.capabilities = { ...engine.capabilities, control: true };
     this.#counter.add(event);
     this.#events.emit(event);
   }

@@ -5,15 +5,24 @@ import {
   encodeHandshakeInitMessage,
   type HandshakeAddressesInit,
 } from "../messages.ts";
+import type { ControlDialect } from "../transport/capabilities.ts";
 import { EngineWireError } from "../wire/errors.ts";
+import { announcesSlim } from "./slim-dialect.ts";
 
 /** How far an engine has come. */
 export type HandshakeStage = "hello" | "ready" | "registration" | "output" | "done";
 
+/** What an engine said when it registered. */
+export interface Registered {
+  readonly registration: EngineCoreReadyResponse;
+  /** The dialect of control messages it announced. */
+  readonly dialect: ControlDialect;
+}
+
 interface Progress {
   said: boolean;
   ready: boolean;
-  registration?: EngineCoreReadyResponse;
+  registered?: Registered;
   output: boolean;
 }
 
@@ -65,12 +74,12 @@ export class Handshake {
     }
     const engine = engineOf(identity);
     const progress = this.#expected(engine, identity, "registration");
-    if (progress.registration !== undefined) throw failed(engine, "registration", "it registered twice");
+    if (progress.registered !== undefined) throw failed(engine, "registration", "it registered twice");
     if (!progress.said) throw failed(engine, "registration", "it registered before HELLO");
     if (payload.length === 0) throw failed(engine, "registration", "an empty registration");
     const registration = decodeOrFail(engine, "registration", () => decodeEngineCoreReadyResponse(payload));
     this.#checkGroup(engine, registration);
-    progress.registration = registration;
+    progress.registered = { registration, dialect: announcesSlim(payload) ? "slim" : "tagged" };
   }
 
   /** Notes that an engine's output is connected. */
@@ -79,14 +88,14 @@ export class Handshake {
     if (progress !== undefined) progress.output = true;
   }
 
-  /** The registrations by engine, once every engine has come all the way. */
-  get complete(): Map<number, EngineCoreReadyResponse> | undefined {
-    const registrations = new Map<number, EngineCoreReadyResponse>();
-    for (const [engine, { said, ready, registration, output }] of this.#engines) {
-      if (!said || !ready || registration === undefined || !output) return undefined;
-      registrations.set(engine, registration);
+  /** What the engines registered, by index, once every engine has come all the way. */
+  get complete(): Map<number, Registered> | undefined {
+    const engines = new Map<number, Registered>();
+    for (const [engine, { said, ready, registered, output }] of this.#engines) {
+      if (!said || !ready || registered === undefined || !output) return undefined;
+      engines.set(engine, registered);
     }
-    return registrations;
+    return engines;
   }
 
   /** The error for engines that have not come all the way in time. */
@@ -130,10 +139,10 @@ const stageNames: Readonly<Record<HandshakeStage, string>> = {
   done: "nothing",
 };
 
-function stageOf({ said, ready, registration, output }: Progress): HandshakeStage {
+function stageOf({ said, ready, registered, output }: Progress): HandshakeStage {
   if (!said) return "hello";
   if (!ready) return "ready";
-  if (registration === undefined) return "registration";
+  if (registered === undefined) return "registration";
   return output ? "done" : "output";
 }
 

@@ -4,4 +4,5 @@
  * @packageDocumentation
  */
 export type { AcceptOptions, BindOptions } from "./bind-options.ts";
+export { type DiagnosticsMessage, publishDiagnostics } from "./diagnostics.ts";
 export { bind, connect, type Listener } from "./listener.ts";

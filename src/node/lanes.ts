@@ -1,10 +1,11 @@
-import type { ControlOutput } from "../messages.ts";
+import type { ControlOutput, ControlRequestInit } from "../messages.ts";
 import type { ConnectionEvent } from "../transport/connection.ts";
 import type { Call } from "./call.ts";
 
 /** A reply that an engine still owes to a call nobody waits for any more. */
 interface Owed {
   readonly operation: string;
+  readonly request: ControlRequestInit;
   /** When the call was given up, in milliseconds of `performance.now()`. */
   readonly since: number;
   /** The same moment for people. */
@@ -26,6 +27,8 @@ interface Lane {
 
 interface EngineLanes {
   readonly lanes: Map<string, Lane>;
+  /** The calls that wait, by reply tag, in order. */
+  readonly waiting: Map<string, Set<Call>>;
   /** How many requests were sent to it. */
   position: number;
   /** The furthest of them that an at-once reply has acknowledged. */
@@ -50,28 +53,23 @@ export interface LaneOwner {
  */
 export class LaneTable {
   readonly #engines = new Map<number, EngineLanes>();
-  readonly #waiting = new Map<string, Call[]>();
   readonly #owner: LaneOwner;
 
   constructor(engines: readonly number[], owner: LaneOwner) {
     this.#owner = owner;
-    for (const engine of engines) this.#engines.set(engine, { lanes: new Map(), position: 0, acknowledged: 0 });
+    for (const engine of engines) this.#engines.set(engine, { lanes: new Map(), waiting: new Map(), position: 0, acknowledged: 0 });
   }
 
   /** Queues a call behind those of its kind; sends it before returning when its lanes are free. */
   enter(call: Call): void {
     const tag = call.operation.reply;
-    let waiting = this.#waiting.get(tag);
-    if (waiting === undefined) {
-      waiting = [];
-      this.#waiting.set(tag, waiting);
+    for (const engine of call.engines) {
+      const waiting = this.#engines.get(engine)?.waiting;
+      const calls = waiting?.get(tag);
+      if (calls === undefined) waiting?.set(tag, new Set([call]));
+      else calls.add(call);
     }
-    if (waiting.length === 0 && this.#free(call)) {
-      this.#dispatch(call);
-    } else {
-      waiting.push(call);
-      this.#advance(tag);
-    }
+    this.#advance(call);
   }
 
   /** Matches a reply with the lane it belongs to. */
@@ -86,10 +84,13 @@ export class LaneTable {
     const { call, owed } = lane;
     lane.call = undefined;
     lane.owed = undefined;
-    if (owed !== undefined) this.#owner.report({ type: "late_reply", engine, tag, lateMs: performance.now() - owed.since });
+    if (owed !== undefined) {
+      const { request, since } = owed;
+      this.#owner.report({ type: "late_reply", engine, tag, lateMs: performance.now() - since, request, reply });
+    }
     call?.answer(engine, reply);
     if (lane.atOnce) this.#proveLost(engine, lanes, lane);
-    this.#advance(tag);
+    this.#freed(engine, tag);
   }
 
   /** Frees what an abandoned call has not sent and keeps the lanes of what it has. */
@@ -97,13 +98,13 @@ export class LaneTable {
     const tag = call.operation.reply;
     if (call.outgoing.size === 0) {
       this.#leaveQueue(call);
-      this.#advance(tag);
+      for (const engine of call.engines) this.#freed(engine, tag);
       return;
     }
     // half of a gated operation would leave its engines waiting for each other: it is withdrawn whole or not at all
     const messages = [...call.outgoing.values()];
     const withdraw = call.operation.answers !== "gated" || messages.every((message) => message.state === "queued");
-    const owed: Owed = { operation: call.operation.name, since: performance.now(), at: new Date() };
+    const owed: Owed = { operation: call.operation.name, request: call.request, since: performance.now(), at: new Date() };
     for (const engine of call.missing) {
       const lane = this.#engines.get(engine)?.lanes.get(tag);
       if (lane?.call !== call) continue;
@@ -112,7 +113,7 @@ export class LaneTable {
       if (withdraw && message?.state === "queued") message.state = "cancelled";
       else lane.owed = owed;
     }
-    this.#advance(tag);
+    for (const engine of call.engines) this.#freed(engine, tag);
   }
 
   /** Frees one engine's lane after its request could not be handed over: no reply is owed for it. */
@@ -132,43 +133,47 @@ export class LaneTable {
 
   /** Drops an engine's lanes and returns the calls that still needed it, which their owner fails. */
   engineDied(engine: number): readonly Call[] {
-    const lanes = this.#engines.get(engine);
-    const needed = new Set([...this.#waiting.values()].flat().filter((call) => call.engines.includes(engine)));
-    for (const lane of lanes?.lanes.values() ?? []) if (lane.call !== undefined) needed.add(lane.call);
-    lanes?.lanes.clear();
+    const gone = this.#engines.get(engine);
+    if (gone === undefined) return [];
+    const needed = callsOf(gone);
+    gone.lanes.clear();
+    // all of them, before the first is failed: the failure of one must not send the next
+    for (const call of needed) if (call.outgoing.size === 0) this.#leaveQueue(call);
     return [...needed];
   }
 
   /** Forgets all calls under way and returns them; their owner fails them because the connection closes. */
   close(): readonly Call[] {
-    const calls = new Set([...this.#waiting.values()].flat());
-    for (const { lanes } of this.#engines.values()) {
-      for (const lane of lanes.values()) if (lane.call !== undefined) calls.add(lane.call);
-      lanes.clear();
+    const calls = new Set<Call>();
+    for (const engine of this.#engines.values()) {
+      for (const call of callsOf(engine)) calls.add(call);
+      engine.lanes.clear();
+      engine.waiting.clear();
     }
-    this.#waiting.clear();
     return [...calls];
   }
 
   #leaveQueue(call: Call): void {
-    const waiting = this.#waiting.get(call.operation.reply);
-    const index = waiting?.indexOf(call) ?? -1;
-    if (index >= 0) waiting?.splice(index, 1);
+    for (const engine of call.engines) this.#engines.get(engine)?.waiting.get(call.operation.reply)?.delete(call);
   }
 
-  /** Sends the waiting calls of a tag whose lanes are free, without overtaking an earlier one that shares an engine. */
-  #advance(tag: string): void {
-    const waiting = this.#waiting.get(tag);
-    if (waiting === undefined || waiting.length === 0) return;
-    const blocked = new Set<number>();
-    for (const call of waiting.slice()) {
-      if (!call.engines.some((engine) => blocked.has(engine)) && this.#free(call)) {
-        this.#leaveQueue(call);
-        this.#dispatch(call);
-      } else {
-        for (const engine of call.engines) blocked.add(engine);
-      }
-    }
+  /** Looks whether the first call that waits for a lane can be sent. */
+  #freed(engine: number, tag: string): void {
+    const first = this.#first(engine, tag);
+    if (first !== undefined) this.#advance(first);
+  }
+
+  /** Sends a waiting call if its lanes are free and nobody before it waits for one of them. */
+  #advance(call: Call): void {
+    const tag = call.operation.reply;
+    if (!call.engines.every((engine) => this.#first(engine, tag) === call) || !this.#free(call)) return;
+    this.#leaveQueue(call);
+    for (const engine of call.engines) this.#take(engine, call);
+    this.#owner.send(call);
+  }
+
+  #first(engine: number, tag: string): Call | undefined {
+    return this.#engines.get(engine)?.waiting.get(tag)?.values().next().value;
   }
 
   /** Whether no engine of a call has another one of its kind out, or owes a reply to one. */
@@ -178,11 +183,6 @@ export class LaneTable {
       if (lane !== undefined && (lane.call !== undefined || lane.owed !== undefined)) return false;
     }
     return true;
-  }
-
-  #dispatch(call: Call): void {
-    for (const engine of call.engines) this.#take(engine, call);
-    this.#owner.send(call);
   }
 
   #take(engine: number, call: Call): void {
@@ -208,9 +208,18 @@ export class LaneTable {
     lanes.acknowledged = Math.max(lanes.acknowledged, answered.position);
     for (const [tag, lane] of lanes.lanes) {
       if (!lane.atOnce || lane.owed === undefined || lane.position >= answered.acknowledged) continue;
+      const { request } = lane.owed;
       lane.owed = undefined;
-      this.#owner.report({ type: "lost_reply", engine, tag });
-      this.#advance(tag);
+      this.#owner.report({ type: "lost_reply", engine, tag, request });
+      this.#freed(engine, tag);
     }
   }
+}
+
+/** The calls of an engine: those that wait, then those that are out. */
+function callsOf({ waiting, lanes }: EngineLanes): Set<Call> {
+  const calls = new Set<Call>();
+  for (const queue of waiting.values()) for (const call of queue) calls.add(call);
+  for (const { call } of lanes.values()) if (call !== undefined) calls.add(call);
+  return calls;
 }

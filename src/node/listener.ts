@@ -64,12 +64,15 @@ class BoundListener implements Listener {
 
   async accept(options: AcceptOptions = {}): Promise<Connection> {
     const timeoutMs = checkTimeout(options.timeoutMs ?? 600_000);
-    const signal = options.signal && checkSignal(options.signal);
+    const { signal } = options;
+    if (signal !== undefined) checkSignal(signal);
     if (this.#state === "closed") throw new EngineWireError("closed", "the listener is closed");
     if (this.#state !== "bound") throw new EngineWireError("invalid_argument", "accept was called before; a listener accepts once");
     this.#state = "accepting";
     try {
-      return await this.#handshake(timeoutMs, signal);
+      const connection = await this.#handshake(timeoutMs, signal);
+      await connection.probe(this.#options.probeTimeoutMs, signal);
+      return connection;
     } catch (error) {
       await this.close();
       throw error;
@@ -86,7 +89,7 @@ class BoundListener implements Listener {
     return this.close();
   }
 
-  #handshake(timeoutMs: number, signal: AbortSignal | undefined): Promise<Connection> {
+  #handshake(timeoutMs: number, signal: AbortSignal | undefined): Promise<Frontend> {
     const { first, count } = this.#options;
     const outputOf = (engine: number) => this.outputAddresses[engine - first] ?? "";
     const handshake = new Handshake(first, count, (engine) => ({ inputs: [this.inputAddress], outputs: [outputOf(engine)] }));
@@ -106,13 +109,15 @@ class BoundListener implements Listener {
           fail(error);
           return;
         }
-        const registrations = handshake.complete;
-        if (registrations === undefined) return;
+        const registered = handshake.complete;
+        if (registered === undefined) return;
         stop();
         this.#giveUp = undefined;
         this.#state = "accepted";
-        this.#connection = new Frontend(this.#sockets, registrations, this.#options);
-        resolve(this.#connection);
+        // here and not after the await: what closes the listener in between must close the connection
+        const connection = new Frontend(this.#sockets, registered, this.#options);
+        this.#connection = connection;
+        resolve(connection);
       };
       if (signal?.aborted) {
         fail(new EngineWireError("aborted", "the signal was aborted before engines were accepted", { cause: signal.reason }));

@@ -51,7 +51,8 @@ export class FrontendSockets {
       // an engine does not wait for a frontend that reads slowly, so a limit here would only lose replies
       outputs.set(engine, new Pull({ linger: 0, receiveHighWaterMark: 0 }));
     }
-    const sockets = new FrontendSockets(new Router(routing), new Router(routing), outputs);
+    // handover: an engine started again under an index whose last process still hangs there is heard, not mute
+    const sockets = new FrontendSockets(new Router({ ...routing, handover: true }), new Router(routing), outputs);
     try {
       await bindOne(sockets.#handshake, options.handshake);
       await bindOne(sockets.#input, options.input);

@@ -7,8 +7,9 @@ const promptMargin = 6;
 const maxStopTokenIds = 16;
 /** Token ids the model has. */
 const vocabulary = 100_000;
-/** From here on a top-k is refused; -1 turns it off. */
+/** From here on a top-k is refused; -1 turns it off, and so does what the real engine and the gateway make of -1. */
 const topKLimit = 128;
+const topKOff = 2 ** 30;
 
 /**
  * What becomes of a generate request in an engine of `maxModelLen`: admitted with its budget clamped to the context, or
@@ -66,7 +67,7 @@ function samplingRefusal(sampling: SamplingParams): string | undefined {
   if (!(topP > 0 && topP <= 1)) return `top_p must be in (0, 1], got ${topP}.`;
   if (!(minP >= 0 && minP <= 1)) return `min_p must be in [0, 1], got ${minP}.`;
   if (topK < -1 || topK === 0) return `top_k must be -1 (disable), or at least 1, got ${topK}.`;
-  if (topK >= topKLimit) return `top_k must be < ${topKLimit} (fused kernel limit) or -1 (disable), got ${topK}.`;
+  if (topK >= topKLimit && topK !== topKOff) return `top_k must be < ${topKLimit} (fused kernel limit) or -1 (disable), got ${topK}.`;
   if (!(Math.abs(frequencyPenalty) <= 2)) return `frequency_penalty must be in [-2, 2], got ${frequencyPenalty}.`;
   if (!(Math.abs(presencePenalty) <= 2)) return `presence_penalty must be in [-2, 2], got ${presencePenalty}.`;
   if (!(repetitionPenalty > 0 && repetitionPenalty <= 2)) return `repetition_penalty must be in (0, 2], got ${repetitionPenalty}.`;

@@ -1,5 +1,6 @@
 import { decodeControlRequest } from "../../generated/tokenspeed/decoders.ts";
-import type { ControlRequest } from "../../generated/tokenspeed/types.ts";
+import { encodeControlRequest } from "../../generated/tokenspeed/encoders.ts";
+import type { ControlRequest, ControlRequestInit } from "../../generated/tokenspeed/types.ts";
 import { decodeAny, encodeAny } from "../wire/index.ts";
 
 /** Fields that the engine reads more widely than the schema allows clients to write, by tag. */
@@ -26,4 +27,13 @@ export function readControlRequest(payload: Uint8Array): ControlRequest {
     fields[field.position] = field.legal;
     return { ...decodeControlRequest(encodeAny(fields)), [field.property]: value } as ControlRequest;
   }
+}
+
+/** Makes a control request of values by property, as widely as one is read. Throws what the encoder throws. */
+export function controlRequestOf($tag: string, values: Readonly<Record<string, unknown>>): ControlRequest {
+  const field = wider[$tag];
+  const value: unknown = field === undefined ? undefined : values[field.property];
+  const widely = field !== undefined && typeof value === field.type;
+  const init = { $tag, ...values, ...(widely && { [field.property]: field.legal }) } as ControlRequestInit;
+  return { ...decodeControlRequest(encodeControlRequest(init)), ...(widely && { [field.property]: value }) } as ControlRequest;
 }

@@ -3,8 +3,24 @@ import { Memory } from "./memory.ts";
 import { quoted, quotedList } from "./texts.ts";
 import { type GatedRequest, gatedReply, isWeightLoad, requestedVersion, versionRefusal, type WeightLoad } from "./weight-operations.ts";
 
+/** Which call an operation came as: in the second dialect its id, in the first one nothing. */
+export type CallId = number | undefined;
+
 /** What a drain ends with. */
-export type Drain = { readonly kind: "pause" } | { readonly kind: "release"; readonly tags: readonly string[] };
+export type Drain = ({ readonly kind: "pause" } | { readonly kind: "release"; readonly tags: readonly string[] }) & {
+  readonly callId: CallId;
+};
+
+/** A gated operation that waits for the other ranks. */
+export interface Queued {
+  readonly request: GatedRequest;
+  readonly callId: CallId;
+}
+
+/** What leaves at the end of a round: an operation's reply, or the refusal of a call that was none. */
+export type Answer =
+  | { readonly output: ControlOutputInit; readonly callId: CallId }
+  | { readonly output: undefined; readonly callId: number; readonly refusal: string };
 
 /** What an operation asks of the device before it is answered. */
 export type DeviceStep =
@@ -32,11 +48,10 @@ export class Controls {
   #drain: Drain | undefined;
   #abortsAll = false;
   #l3WeightVersion: string | undefined;
-  #replies: ControlOutputInit[] = [];
+  #answers: Answer[] = [];
+  #flushes: CallId[] = [];
   /** Gated operations in order of arrival. */
-  readonly queue: GatedRequest[] = [];
-  /** Flushes that came this round. */
-  flushes = 0;
+  readonly queue: Queued[] = [];
 
   constructor(settings: ControlSettings) {
     this.memory = new Memory(settings.memoryRegions);
@@ -60,15 +75,31 @@ export class Controls {
   }
 
   /** Queues a reply for the end of the round. */
-  reply(output: ControlOutputInit): void {
-    this.#replies.push(output);
+  reply(output: ControlOutputInit, callId: CallId): void {
+    this.#answers.push({ output, callId });
   }
 
-  /** Takes the replies so far. */
-  takeReplies(): ControlOutputInit[] {
-    const replies = this.#replies;
-    this.#replies = [];
-    return replies;
+  /** Queues the refusal of a call that is no operation. */
+  refuse(callId: number, refusal: string): void {
+    this.#answers.push({ output: undefined, callId, refusal });
+  }
+
+  /** Takes the replies and refusals so far. */
+  takeAnswers(): Answer[] {
+    const answers = this.#answers;
+    this.#answers = [];
+    return answers;
+  }
+
+  /** Whether a flush came this round. */
+  get flushAsked(): boolean {
+    return this.#flushes.length > 0;
+  }
+
+  /** Answers the round's flushes. */
+  endFlushes(success: boolean): void {
+    for (const callId of this.#flushes) this.reply({ $tag: "FlushCacheReqOutput", success }, callId);
+    this.#flushes = [];
   }
 
   /** Takes, once, whether an abort pause has to end what runs. */
@@ -79,45 +110,48 @@ export class Controls {
   }
 
   /** Acts on an operation as it arrives; `rebalance` says why a release cannot run, where a rebalance forbids it. */
-  handle(request: ControlRequest, rebalance: string | undefined): DeviceStep | undefined {
+  handle(request: ControlRequest, callId: CallId, rebalance: string | undefined): DeviceStep | undefined {
     switch (request.$tag) {
       case "FlushCacheReqInput":
-        this.flushes += 1;
+        this.#flushes.push(callId);
         return undefined;
       case "PauseSchedulerReqInput":
-        this.#answer("PauseSchedulerReqOutput", this.#pause(request.mode));
+        this.#answer("PauseSchedulerReqOutput", this.#pause(request.mode, callId), callId);
         return undefined;
       case "ResumeSchedulerReqInput":
-        this.#answer("ResumeSchedulerReqOutput", this.#resume());
+        this.#answer("ResumeSchedulerReqOutput", this.#resume(), callId);
         return undefined;
       case "IsSchedulerPausedReqInput":
-        this.reply({ $tag: "IsSchedulerPausedReqOutput", isPaused: this.paused });
+        this.reply({ $tag: "IsSchedulerPausedReqOutput", isPaused: this.paused }, callId);
         return undefined;
       case "ReleaseMemoryOccupationReqInput":
-        this.#answer("ReleaseMemoryOccupationReqOutput", this.#release(request.tags, rebalance));
+        this.#answer("ReleaseMemoryOccupationReqOutput", this.#release(request.tags, callId, rebalance), callId);
         return undefined;
       case "ResumeMemoryOccupationReqInput":
-        return this.#resumeMemory(request.tags);
+        return this.#resumeMemory(request.tags, callId);
       case "IsSleepingReqInput":
-        this.reply({ $tag: "IsSleepingReqOutput", isSleeping: this.memory.asleep });
+        this.reply({ $tag: "IsSleepingReqOutput", isSleeping: this.memory.asleep }, callId);
         return undefined;
       case "GetInternalStateReq":
-        this.reply({ $tag: "GetInternalStateReqOutput", internalState: {} });
+        this.reply({ $tag: "GetInternalStateReqOutput", internalState: {} }, callId);
         return undefined;
       case "SetInternalStateReq":
-        this.reply({ $tag: "SetInternalStateReqOutput", updated: false, serverArgs: {} });
+        this.reply({ $tag: "SetInternalStateReqOutput", updated: false, serverArgs: {} }, callId);
         return undefined;
       case "UpdateWeightsFromTensorReqInput":
-        this.reply({
-          $tag: "UpdateWeightsFromTensorReqOutput",
-          success: false,
-          message: "update_weights_from_tensor is not supported on this engine",
-        });
+        this.reply(
+          {
+            $tag: "UpdateWeightsFromTensorReqOutput",
+            success: false,
+            message: "update_weights_from_tensor is not supported on this engine",
+          },
+          callId,
+        );
         return undefined;
       case "ProfileReq":
         return { kind: "profile", request };
       default:
-        this.#enqueue(request);
+        this.#enqueue(request, callId);
         return undefined;
     }
   }
@@ -130,17 +164,17 @@ export class Controls {
       this.memory.release(drain.tags);
       // also for an empty list, which is why only ResumeScheduler ends that freeze
       this.#paused = "all";
-      this.#answer("ReleaseMemoryOccupationReqOutput", "");
+      this.#answer("ReleaseMemoryOccupationReqOutput", "", drain.callId);
     } else if (drain?.kind === "pause") {
-      this.#answer("PauseSchedulerReqOutput", "");
+      this.#answer("PauseSchedulerReqOutput", "", drain.callId);
     }
   }
 
   /** The device has the regions again. Nothing left released also ends a pause made before the release. */
-  endResume(tags: readonly string[]): void {
+  endResume(tags: readonly string[], callId: CallId): void {
     this.memory.resume(tags);
     if (!this.memory.asleep) this.#paused = "no";
-    this.#answer("ResumeMemoryOccupationReqOutput", "");
+    this.#answer("ResumeMemoryOccupationReqOutput", "", callId);
   }
 
   /** Publishes the version of a load that succeeded on every rank, or says why the storage tier refuses it. */
@@ -155,17 +189,18 @@ export class Controls {
   #answer(
     $tag: "PauseSchedulerReqOutput" | "ResumeSchedulerReqOutput" | "ReleaseMemoryOccupationReqOutput" | "ResumeMemoryOccupationReqOutput",
     message: string | undefined,
+    callId: CallId,
   ): void {
-    if (message !== undefined) this.reply({ $tag, success: message === "", message });
+    if (message !== undefined) this.reply({ $tag, success: message === "", message }, callId);
   }
 
-  #enqueue(request: GatedRequest): void {
+  #enqueue(request: GatedRequest, callId: CallId): void {
     const refusal = isWeightLoad(request) ? (this.memory.loadRefusal() ?? versionRefusal(request, this.#l3WeightVersion)) : undefined;
-    if (refusal === undefined) this.queue.push(request);
-    else this.reply(gatedReply(request, false, refusal));
+    if (refusal === undefined) this.queue.push({ request, callId });
+    else this.reply(gatedReply(request, false, refusal), callId);
   }
 
-  #pause(mode: string): string | undefined {
+  #pause(mode: string, callId: CallId): string | undefined {
     if (mode !== "abort" && mode !== "wait" && mode !== "keep") return `invalid pause mode: ${quoted(mode)}`;
     if (this.memory.asleep) return "memory is unavailable; use resume_memory_occupation";
     if (this.#drain !== undefined) return "a pause is already in progress";
@@ -174,7 +209,7 @@ export class Controls {
       return "";
     }
     if (mode === "abort") this.#abortsAll = true;
-    this.#startDrain({ kind: "pause" });
+    this.#startDrain({ kind: "pause", callId });
     return undefined;
   }
 
@@ -183,15 +218,16 @@ export class Controls {
       return "memory is released; call resume_memory_occupation to wake before resuming the scheduler";
     }
     // a pause that has not drained fails, so that its caller does not swap weights under running requests
-    if (this.#drain?.kind === "pause") this.#answer("PauseSchedulerReqOutput", "resumed before pause drained");
-    if (this.#drain?.kind === "release") this.#answer("ReleaseMemoryOccupationReqOutput", "resumed before release drained");
+    const drain = this.#drain;
+    if (drain?.kind === "pause") this.#answer("PauseSchedulerReqOutput", "resumed before pause drained", drain.callId);
+    if (drain?.kind === "release") this.#answer("ReleaseMemoryOccupationReqOutput", "resumed before release drained", drain.callId);
     this.#drain = undefined;
     this.#paused = "no";
     this.#abortsAll = false;
     return "";
   }
 
-  #release(tags: readonly string[] | null, rebalance: string | undefined): string | undefined {
+  #release(tags: readonly string[] | null, callId: CallId, rebalance: string | undefined): string | undefined {
     if (!this.#memorySaver) return "memory saver not enabled (--enable-memory-saver)";
     const normal = this.memory.toRelease(tags);
     if ("refusal" in normal) return normal.refusal;
@@ -202,14 +238,14 @@ export class Controls {
       return "a keep pause froze the scheduler; resume_scheduler before releasing memory";
     }
     if (rebalance !== undefined) return `cannot release memory: ${rebalance}`;
-    this.#startDrain({ kind: "release", tags: normal.tags });
+    this.#startDrain({ kind: "release", tags: normal.tags, callId });
     return undefined;
   }
 
-  #resumeMemory(tags: readonly string[] | null): DeviceStep | undefined {
+  #resumeMemory(tags: readonly string[] | null, callId: CallId): DeviceStep | undefined {
     const normal = this.memory.toResume(tags);
     if (!("refusal" in normal) && normal.tags.length > 0) return { kind: "resume", tags: normal.tags };
-    this.#answer("ResumeMemoryOccupationReqOutput", "refusal" in normal ? normal.refusal : "");
+    this.#answer("ResumeMemoryOccupationReqOutput", "refusal" in normal ? normal.refusal : "", callId);
     return undefined;
   }
 

@@ -1,4 +1,5 @@
 import { encodeControlOutput, encodeEngineCoreReadyResponse } from "../../generated/tokenspeed/encoders.ts";
+import type { EngineCoreReadyResponseInit } from "../../generated/tokenspeed/types.ts";
 import { loadZeroMQ, type ZeroMQ } from "../node/zeromq.ts";
 import { readEngineMessage } from "./engine-message.ts";
 import type { EngineEnd, EngineEvent } from "./events.ts";
@@ -10,6 +11,7 @@ import { operationOf } from "./operation-names.ts";
 import { registrationOf, type Settings, type SimulatedEngineOptions, settingsOf } from "./options.ts";
 import { encodeOutputBatch } from "./output-batch.ts";
 import type { Rules } from "./rules.ts";
+import { type Answered, announceSlim, encodeSlimRefusal, encodeSlimReply } from "./slim-reply.ts";
 import { EngineCrash } from "./stops.ts";
 
 /** What can be seen of one rank from outside, which no frontend could see. */
@@ -138,7 +140,7 @@ class Engine implements SimulatedEngine {
       frozen: controls.frozen,
       draining: controls.drain?.kind,
       released: controls.memory.released,
-      queued: controls.queue.map(({ $tag }) => operationOf($tag)),
+      queued: controls.queue.map(({ request }) => operationOf(request.$tag)),
       group: device.group,
       profiling: device.profiling,
       running: found.numRunning,
@@ -197,7 +199,7 @@ class Engine implements SimulatedEngine {
       if (fault === "no-registration") return false;
       const given = this.#options.registration;
       const registration = given instanceof Uint8Array ? given : { ...registrationOf(this.#settings, rank), ...given };
-      const payload = registration instanceof Uint8Array ? registration : encodeEngineCoreReadyResponse(registration);
+      const payload = registration instanceof Uint8Array ? registration : this.#encodeRegistration(registration);
       const events = { received: (frames: Uint8Array[]) => this.#receive(rank, frames), lost: () => this.#lost(rank) };
       this.#links[rank] = await Link.connect(zeromq, index, addresses, payload, events, signal);
       this.#tell({ event: "ready", rank, index, registration });
@@ -207,11 +209,18 @@ class Engine implements SimulatedEngine {
     }
   }
 
+  #encodeRegistration(registration: EngineCoreReadyResponseInit): Uint8Array {
+    const encoded = encodeEngineCoreReadyResponse(registration);
+    return this.#settings.dialect === "slim" ? announceSlim(encoded) : encoded;
+  }
+
   #receive(rank: number, frames: Uint8Array[]): void {
     let message: EngineMessage;
     try {
-      message = readEngineMessage(frames, this.#settings.maxModelLen);
-      if (message.kind === "control" && !this.#settings.control) throw new TypeError("this engine has no control operations");
+      const { maxModelLen, dialect, control } = this.#settings;
+      message = readEngineMessage(frames, maxModelLen, dialect);
+      if ((message.kind === "control" || message.kind === "refused_call") && !control)
+        throw new TypeError("this engine has no control operations");
     } catch (error) {
       this.#tell({ event: "dropped", rank, frames: frames.length, reason: (error as Error).message });
       return;
@@ -260,16 +269,31 @@ class Engine implements SimulatedEngine {
       case "dropped":
         this.#tell({ event: "reply_dropped", rank: effect.rank, reply: effect.reply });
         return;
+      case "refusal":
+        this.#refuse(effect);
+        return;
       case "reply":
         if (effect.lateMs === 0) this.#reply(effect);
         else this.#later(effect.lateMs, () => this.#reply(effect));
     }
   }
 
-  #reply({ rank, reply }: Extract<Effect, { kind: "reply" }>): void {
-    this.#tell({ event: "replied", rank, reply });
+  #reply({ rank, reply, callId }: Extract<Effect, { kind: "reply" }>): void {
+    this.#tell({ event: "replied", rank, reply, ...(callId !== undefined && { callId }) });
     if (!(reply instanceof Uint8Array)) count(this.#replied[rank], operationOf(reply.$tag));
-    this.#links[rank]?.send(reply instanceof Uint8Array ? reply : encodeControlOutput(reply));
+    if (reply instanceof Uint8Array) this.#links[rank]?.send(reply);
+    else this.#links[rank]?.send(callId === undefined ? encodeControlOutput(reply) : encodeSlimReply(reply, this.#answered(rank, callId)));
+  }
+
+  /** A call of the second dialect as answered by a rank. */
+  #answered(rank: number, callId: number): Answered {
+    return { callId, engineIndex: this.#settings.index + rank };
+  }
+
+  #refuse({ rank, callId, message }: Extract<Effect, { kind: "refusal" }>): void {
+    const reply = encodeSlimRefusal(message, this.#answered(rank, callId));
+    this.#tell({ event: "replied", rank, reply, callId });
+    this.#links[rank]?.send(reply);
   }
 
   #later(ms: number, act: () => void): void {

@@ -17,7 +17,13 @@ export type EngineEvent =
   | { readonly event: "all_ready"; readonly ranks: number }
   | { readonly event: "received"; readonly rank: number; readonly message: EngineMessage }
   | { readonly event: "dropped"; readonly rank: number; readonly frames: number; readonly reason: string }
-  | { readonly event: "replied"; readonly rank: number; readonly reply: ControlOutputInit | Uint8Array }
+  | {
+      readonly event: "replied";
+      readonly rank: number;
+      readonly reply: ControlOutputInit | Uint8Array;
+      /** The call that it answers, in the second control dialect. */
+      readonly callId?: number;
+    }
   | { readonly event: "reply_dropped"; readonly rank: number; readonly reply: ControlOutputInit }
   | { readonly event: "outputs"; readonly rank: number; readonly rows: readonly OutputRow[] }
   | { readonly event: "device"; readonly rank: number; readonly op: string; readonly [field: string]: unknown }

@@ -1,4 +1,5 @@
 import type { ControlOutputInit } from "../../generated/tokenspeed/types.ts";
+import type { Queued } from "./controls.ts";
 import type { Outcome } from "./device.ts";
 import type { EngineMessage } from "./messages.ts";
 import { operationOf } from "./operation-names.ts";
@@ -6,7 +7,7 @@ import { Rank, type RankSettings } from "./rank.ts";
 import { commitDelayForwards, Rebalance } from "./rebalance.ts";
 import type { OutputRow } from "./request.ts";
 import { EngineFault } from "./stops.ts";
-import { type DeviceRequest, type GatedRequest, gatedReply, isWeightLoad, requestedVersion, wantsFlush } from "./weight-operations.ts";
+import { type DeviceRequest, gatedReply, isWeightLoad, requestedVersion, wantsFlush } from "./weight-operations.ts";
 
 /** The load an output batch reports. */
 export interface Load {
@@ -20,7 +21,15 @@ export interface Load {
 export type Effect =
   | { readonly kind: "wait"; readonly ms: number }
   | { readonly kind: "outputs"; readonly rank: number; readonly rows: readonly OutputRow[]; readonly load: Load }
-  | { readonly kind: "reply"; readonly rank: number; readonly reply: ControlOutputInit | Uint8Array; readonly lateMs: number }
+  | {
+      readonly kind: "reply";
+      readonly rank: number;
+      readonly reply: ControlOutputInit | Uint8Array;
+      /** The call of the second dialect that it answers; absent for a frame that was put in a reply's place. */
+      readonly callId?: number;
+      readonly lateMs: number;
+    }
+  | { readonly kind: "refusal"; readonly rank: number; readonly callId: number; readonly message: string }
   | { readonly kind: "dropped"; readonly rank: number; readonly reply: ControlOutputInit };
 
 /** What a group is made of. */
@@ -96,25 +105,19 @@ export class Group {
 
   /** Flushes, and the operation at the queues' heads once every rank holds one of the same kind; one per round. */
   *#gate(): Generator<Effect, void, void> {
-    const flushes = this.ranks.map(({ controls }) => controls.flushes);
     const heads = this.ranks.flatMap(({ controls }) => controls.queue[0] ?? []);
     const ready = heads.length === this.ranks.length ? heads : [];
-    if (ready.some(({ $tag }) => $tag !== ready[0]?.$tag)) {
+    if (ready.some(({ request }) => request.$tag !== ready[0]?.request.$tag)) {
       throw new EngineFault(
         "control: attention-DP ranks hold different weight operations at their queue heads; the frontend must send every weight operation to every DP engine in the same order",
       );
     }
-    const flushAsked = flushes.some((count) => count > 0);
-    const wants = ready.map(wantsFlush);
+    const flushAsked = this.ranks.some(({ controls }) => controls.flushAsked);
+    const wants = ready.map(({ request }) => wantsFlush(request));
     const unequal = wants.some((want) => want !== wants[0]);
     if (unequal && !flushAsked) this.#disagree();
     const flushed = flushAsked || wants[0] === true ? this.#flush() : true;
-    for (const rank of this.ranks) {
-      for (let left = rank.controls.flushes; left > 0; left -= 1) {
-        rank.controls.reply({ $tag: "FlushCacheReqOutput", success: flushed });
-      }
-      rank.controls.flushes = 0;
-    }
+    for (const { controls } of this.ranks) controls.endFlushes(flushed);
     if (ready.length === 0) {
       if (this.#rebalance.due) this.#rebalance.step();
       return;
@@ -124,9 +127,9 @@ export class Group {
     yield* this.#complete(ready, flushed);
   }
 
-  *#complete(ready: readonly GatedRequest[], flushed: boolean): Generator<Effect, void, void> {
+  *#complete(ready: readonly Queued[], flushed: boolean): Generator<Effect, void, void> {
     let begun: Outcome | undefined;
-    const outcomes = ready.map((request, index): Outcome | EngineFault => {
+    const outcomes = ready.map(({ request }, index): Outcome | EngineFault => {
       if (request.$tag !== "RebalanceExpertsReqInput") return this.#outcome(request, this.#rankAt(index), flushed);
       // the ranks begin it together
       begun ??= this.#beginRebalance();
@@ -136,7 +139,7 @@ export class Group {
     // a device that broke did so after its delay
     for (const outcome of outcomes) if (outcome instanceof EngineFault) throw outcome;
     const agreed = outcomes.every((outcome) => !(outcome instanceof EngineFault) && outcome.success);
-    for (const [index, request] of ready.entries()) {
+    for (const [index, { request, callId }] of ready.entries()) {
       const outcome = outcomes[index];
       if (outcome === undefined || outcome instanceof EngineFault) continue;
       const { controls, device } = this.#rankAt(index);
@@ -144,12 +147,12 @@ export class Group {
       const what = request.$tag === "RebalanceExpertsReqInput" ? "rebalance refused" : "weight update failed";
       const message = alone ? `${what} on another rank in the replica (${outcome.message})` : outcome.message;
       if (!agreed || !isWeightLoad(request)) {
-        controls.reply(gatedReply(request, agreed, message));
+        controls.reply(gatedReply(request, agreed, message), callId);
         continue;
       }
       const refusal = controls.commitVersion(request);
       if (refusal === undefined) device.weights.version = requestedVersion(request) ?? device.weights.version;
-      controls.reply(gatedReply(request, refusal === undefined, refusal ?? message));
+      controls.reply(gatedReply(request, refusal === undefined, refusal ?? message), callId);
     }
   }
 
@@ -215,15 +218,20 @@ export class Group {
     const timed: { at: number; effect: Exclude<Effect, { kind: "wait" }> }[] = [];
     for (const { rank, controls, device } of this.ranks) {
       let at = device.takeBusy();
-      for (const reply of controls.takeReplies()) {
+      for (const answer of controls.takeAnswers()) {
+        const { output: reply, callId } = answer;
+        if (reply === undefined) {
+          timed.push({ at, effect: { kind: "refusal", rank, callId: answer.callId, message: answer.refusal } });
+          continue;
+        }
         const twist = device.meet(operationOf(reply.$tag), "reply");
         at += device.takeBusy();
         if (twist?.kind === "drop") {
           timed.push({ at, effect: { kind: "dropped", rank, reply } });
           continue;
         }
-        const sent = twist?.kind === "wrong" ? twist.reply : reply;
-        const effect = { kind: "reply", rank, reply: sent, lateMs: twist?.kind === "late" ? twist.ms : 0 } as const;
+        const sent = twist?.kind === "wrong" ? { reply: twist.reply } : { reply, ...(callId !== undefined && { callId }) };
+        const effect = { kind: "reply", rank, ...sent, lateMs: twist?.kind === "late" ? twist.ms : 0 } as const;
         timed.push({ at, effect });
         if (twist?.kind === "twice") timed.push({ at, effect });
       }

@@ -1,4 +1,5 @@
 import type { EngineCoreReadyResponseInit } from "../../generated/tokenspeed/types.ts";
+import type { ControlDialect } from "../transport/capabilities.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import { pageTokens } from "./cache.ts";
 import type { EngineEvent } from "./events.ts";
@@ -42,6 +43,11 @@ export interface SimulatedEngineOptions extends Rules {
   readonly needsWeightsGroup?: boolean;
   /** Whether it understands control operations; engines before 0.1.0 drop them without an answer. True by default. */
   readonly control?: boolean;
+  /**
+   * The form of control messages: `tagged`, or `slim` for that of the SMG gateway, which the registration then announces.
+   * `tagged` by default. An engine drops what is in the other one.
+   */
+  readonly dialect?: ControlDialect;
   /** Milliseconds to wait for INIT. 60000 by default. */
   readonly initTimeoutMs?: number;
   /** Stops when the frontend closes its sockets; the released engine mostly does not notice that. False by default. */
@@ -62,6 +68,7 @@ export interface Settings extends GroupSettings {
   readonly index: number;
   readonly maxModelLen: number;
   readonly control: boolean;
+  readonly dialect: ControlDialect;
   readonly initTimeoutMs: number;
   readonly stopsWithFrontend: boolean;
 }
@@ -76,6 +83,13 @@ function whole(name: string, value: number, least: number, most: number): number
 function milliseconds(name: string, value: number): number {
   if (Number.isFinite(value) && value >= 0) return value;
   throw new EngineWireError("invalid_argument", `${name} is a number of milliseconds, not ${value}`, { found: String(value) });
+}
+
+function dialectOf(dialect: ControlDialect): ControlDialect {
+  if (dialect === "tagged" || dialect === "slim") return dialect;
+  throw new EngineWireError("invalid_argument", `dialect is "tagged" or "slim", not ${JSON.stringify(dialect)}`, {
+    found: String(dialect),
+  });
 }
 
 /** Fills in the defaults. Throws `invalid_argument` for a value no engine could have. */
@@ -105,6 +119,7 @@ export function settingsOf(options: SimulatedEngineOptions): Settings {
     model: options.model ?? "stand-in",
     needsWeightsGroup: options.needsWeightsGroup ?? true,
     control: options.control ?? true,
+    dialect: dialectOf(options.dialect ?? "tagged"),
     initTimeoutMs: milliseconds("initTimeoutMs", options.initTimeoutMs ?? 60_000),
     stopsWithFrontend: options.stopsWithFrontend ?? false,
     rules: options,

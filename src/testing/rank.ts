@@ -64,13 +64,17 @@ export class Rank {
         case "control": {
           this.#register(admissions);
           admissions = [];
-          const step = this.controls.handle(message.request, rebalance());
-          if (step?.kind === "profile") this.controls.reply({ $tag: "ProfileReqOutput", ...this.device.profile(step.request) });
+          const { request, callId } = message;
+          const step = this.controls.handle(request, callId, rebalance());
+          if (step?.kind === "profile") this.controls.reply({ $tag: "ProfileReqOutput", ...this.device.profile(step.request) }, callId);
           if (step?.kind === "resume") {
             this.device.resume(step.tags);
-            this.controls.endResume(step.tags);
+            this.controls.endResume(step.tags, callId);
           }
+          break;
         }
+        case "refused_call":
+          this.controls.refuse(message.callId, message.message);
       }
     }
     this.#register(admissions);

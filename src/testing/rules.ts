@@ -26,7 +26,7 @@ export interface DelayRule extends Occasion {
 
 /** An occasion with another reply in place of the right one. */
 export interface WrongReplyRule extends Occasion {
-  /** What is sent instead: a reply, of any operation, or a raw frame. */
+  /** What is sent instead: a reply of any operation, in the first control dialect, or a raw frame. */
   readonly reply: ControlOutputInit | Uint8Array;
 }
 

@@ -1,5 +1,6 @@
 import type { ControlOutput, ControlRequestInit, EngineCoreReadyResponse, ReplyOf, RequestTag } from "../messages.ts";
 import type { EngineWireError } from "../wire/errors.ts";
+import type { EngineCapabilities } from "./capabilities.ts";
 
 /** What a call may say besides its request. */
 export interface CallOptions {
@@ -7,14 +8,14 @@ export interface CallOptions {
    * Gives the call up when aborted: the promise rejects with `aborted` at once, and the reply still owed is swallowed
    * when it comes. A signal that is aborted already sends nothing.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * How long to wait for all replies, in milliseconds, from 1 to 2147483647; queueing counts. Defaults to the
    * operation's own. There is no way to wait for ever.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Indices of the engines to ask. Defaults to all; a gated operation takes no subset. */
-  readonly engines?: readonly number[];
+  readonly engines?: readonly number[] | undefined;
 }
 
 /** One engine's answer. */
@@ -33,6 +34,8 @@ export interface EngineInfo {
   readonly index: number;
   /** What it said about itself when it registered. */
   readonly registration: EngineCoreReadyResponse;
+  /** What it can be asked for. */
+  readonly capabilities: EngineCapabilities;
   /** `dead` once its sentinel came or its connection ended; it never comes back on this connection. */
   readonly state: "up" | "dead";
 }
@@ -41,9 +44,16 @@ export interface EngineInfo {
 export type ConnectionEvent =
   | { readonly type: "engine_dead"; readonly engine: number; readonly error: EngineWireError }
   /** The reply to an abandoned call came and was swallowed. */
-  | { readonly type: "late_reply"; readonly engine: number; readonly tag: string; readonly lateMs: number }
+  | {
+      readonly type: "late_reply";
+      readonly engine: number;
+      readonly tag: string;
+      readonly lateMs: number;
+      readonly request: ControlRequestInit;
+      readonly reply: ControlOutput;
+    }
   /** The reply to an abandoned call was proved lost, so its lane is free again. */
-  | { readonly type: "lost_reply"; readonly engine: number; readonly tag: string }
+  | { readonly type: "lost_reply"; readonly engine: number; readonly tag: string; readonly request: ControlRequestInit }
   /** A reply that no call waits for. */
   | { readonly type: "unexpected_reply"; readonly engine: number; readonly tag: string }
   /** A message of a kind this release does not know. */
@@ -87,7 +97,7 @@ export interface Connection extends AsyncDisposable {
   readonly closed: Promise<CloseReason>;
   /**
    * Sends one request to the addressed engines and resolves with their replies in engine order, whatever they say.
-   * Throws `EngineWireError`: `invalid_argument`, the codec's codes for a request that must not leave, `timeout`,
+   * Throws `EngineWireError`: `invalid_argument`, `unsupported`, the codec's codes for a request that must not leave, `timeout`,
    * `previous_call_pending`, `aborted`, `engine_dead`, `closed`.
    */
   call<Tag extends RequestTag>(

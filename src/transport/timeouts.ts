@@ -1,4 +1,5 @@
 import { EngineWireError } from "../wire/errors.ts";
+import { AbortListeners } from "./abort-listeners.ts";
 import type { CallOptions } from "./connection.ts";
 
 // what the platform's timers hold; a longer delay would fire at once
@@ -28,35 +29,38 @@ export function checkSignal(signal: AbortSignal): AbortSignal {
 const callOptions: Readonly<Record<keyof CallOptions, true>> = { signal: true, timeoutMs: true, engines: true };
 
 /** Refuses options that do not exist, so that a misspelt `timeoutMs` is no silent default, and unusable values. Throws `invalid_argument`. */
-export function checkCallOptions(options: CallOptions): void {
+export function checkCallOptions(options: CallOptions, further: readonly string[] = []): void {
   if (typeof options !== "object" || options === null) {
     throw new EngineWireError("invalid_argument", "the options of a call must be an object", {
       found: options === null ? "null" : typeof options,
     });
   }
   for (const name of Object.keys(options)) {
-    if (Object.hasOwn(callOptions, name)) continue;
-    const known = Object.keys(callOptions).join(", ");
+    if (Object.hasOwn(callOptions, name) || further.includes(name)) continue;
+    const known = [...Object.keys(callOptions), ...further].join(", ");
     throw new EngineWireError("invalid_argument", `a call has no option "${name}"; it has ${known}`, { path: name });
   }
   if (options.timeoutMs !== undefined) checkTimeout(options.timeoutMs);
   if (options.signal !== undefined) checkSignal(options.signal);
+  if (options.engines === undefined || (Array.isArray(options.engines) && options.engines.length > 0)) return;
+  throw new EngineWireError("invalid_argument", "engines must be a list of at least one engine index", { path: "engines" });
 }
 
 /**
  * Calls `expired` after `timeoutMs` and `aborted` when the signal aborts, whichever comes first, and returns the function
- * that takes both back. A signal shared by many calls keeps no listener of a finished one.
+ * that takes both back. A signal that many calls may share is listened to through `aborts`, theirs in common.
  */
 export function limit(
   timeoutMs: number,
   signal: AbortSignal | undefined,
   on: { readonly expired: () => void; readonly aborted: (reason: unknown) => void },
+  aborts = new AbortListeners(),
 ): () => void {
   const timer = setTimeout(expire, timeoutMs);
-  signal?.addEventListener("abort", abort);
+  const ignoreAbort = signal && aborts.add(signal, abort);
   function stop(): void {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
+    ignoreAbort?.();
   }
   function expire(): void {
     stop();

@@ -17,6 +17,7 @@ export const errorCodes = [
   "handshake_failed",
   "handshake_timeout",
 
+  "unsupported",
   "refused",
   "operation_failed",
   "timeout",

@@ -1,25 +1,8 @@
-import { describe, expect, it, onTestFinished } from "vitest";
-import { type Client, createClient, type Operation, type OperationName, operations } from "../../src/index.ts";
+import { describe, expect, it } from "vitest";
+import { type Client, type Operation, type OperationName, operations } from "../../src/index.ts";
 import { PROFILE_START, PROFILE_STOP, replyTags } from "../../src/messages.ts";
-import { bind } from "../../src/node/index.ts";
-import { type SimulatedEngine, type SimulatedEngineOptions, startEngine } from "../../src/testing/index.ts";
 import { failureOf } from "../faults/scripted-group.ts";
-
-async function connectSimulated(
-  options: Omit<SimulatedEngineOptions, "handshake"> = {},
-): Promise<{ client: Client; engine: SimulatedEngine }> {
-  const listener = await bind({ handshake: "tcp://127.0.0.1:0", count: options.ranks ?? 1, lingerMs: 0 });
-  onTestFinished(() => listener.close());
-  const [connection, engine] = await Promise.all([
-    listener.accept({ timeoutMs: 20_000 }),
-    startEngine({ handshake: listener.handshakeAddress, ...options }),
-  ]);
-  onTestFinished(() => engine.close());
-  return { client: createClient(connection), engine };
-}
-
-const bucket = { names: ["w"], dtypeNames: ["bfloat16"], shapes: [[4]], weightVersion: null };
-const group = { masterAddress: "127.0.0.1", masterPort: 29_500, rankOffset: 1, worldSize: 3 };
+import { bucket, connectSimulated, group } from "./simulated-group.ts";
 
 /** A request for each operation that a fresh engine with a memory saver and an expert rebalance answers with success. */
 const requests: { readonly [Name in OperationName]: (client: Client) => Promise<readonly unknown[]> } = {
@@ -30,16 +13,26 @@ const requests: { readonly [Name in OperationName]: (client: Client) => Promise<
   initWeightsUpdateGroup: (client) => client.initWeightsUpdateGroup(group),
   destroyWeightsUpdateGroup: (client) => client.destroyWeightsUpdateGroup(),
   updateWeightsFromDistributed: async (client) => {
+    await client.pauseScheduler();
     await client.initWeightsUpdateGroup(group);
     return client.updateWeightsFromDistributed(bucket);
   },
   updateWeightsFromTensor: (client) =>
     client.control({ $tag: "UpdateWeightsFromTensorReqInput", serializedNamedTensors: [], loadFormat: null, flushCache: true }),
-  updateWeightsFromMooncake: (client) => client.updateWeightsFromMooncake({ version: 7, flushCache: true, weightVersion: null }),
-  updateWeightFromDisk: (client) => client.updateWeightFromDisk({ modelPath: "/checkpoints/7" }),
+  updateWeightsFromMooncake: async (client) => {
+    await client.pauseScheduler();
+    return client.updateWeightsFromMooncake({ version: 7, flushCache: true, weightVersion: null });
+  },
+  updateWeightFromDisk: async (client) => {
+    await client.pauseScheduler();
+    return client.updateWeightFromDisk({ modelPath: "/checkpoints/7" });
+  },
   rebalanceExperts: (client) => client.rebalanceExperts(),
   releaseMemoryOccupation: (client) => client.releaseMemoryOccupation(),
-  resumeMemoryOccupation: (client) => client.resumeMemoryOccupation(),
+  resumeMemoryOccupation: async (client) => {
+    await client.releaseMemoryOccupation();
+    return client.resumeMemoryOccupation();
+  },
   isSleeping: (client) => client.isSleeping(),
   getInternalState: (client) => client.getInternalState(),
   setInternalState: (client) => client.setInternalState({ serverArgs: { a: 1 } }),
@@ -77,8 +70,9 @@ it("gives each reply the right engine, with different delays and different outco
   ]);
   const [zero, one] = (failure.replies ?? []) as { durationMs: number }[];
   expect(zero?.durationMs).toBeGreaterThan(one?.durationMs ?? 0);
-  // rank 0 profiles and rank 1 does not: only one of them can stop
-  expect((await failureOf(client.profile({ kind: PROFILE_STOP }))).replies).toMatchObject([
+  // rank 0 profiles and rank 1 does not, which the guard knows: only one of them can stop
+  expect(await failureOf(client.profile({ kind: PROFILE_STOP }))).toMatchObject({ code: "refused", engine: 1 });
+  expect((await failureOf(client.profile({ kind: PROFILE_STOP }, { guard: false }))).replies).toMatchObject([
     { engine: 0, reply: { success: true } },
     { engine: 1, reply: { success: false } },
   ]);
@@ -110,7 +104,7 @@ it("ends calls at once when an engine crashes, with and without a word", async (
     { faultOp: [{ op: "UpdateWeightFromDisk", message: "CUDA error" }] },
   ]) {
     const { client } = await connectSimulated({ ranks: 2, ...rule });
-    expect((await failureOf(client.updateWeightFromDisk({ modelPath: "/m" }))).code).toBe("engine_dead");
+    expect((await failureOf(client.updateWeightFromDisk({ modelPath: "/m" }, { guard: false }))).code).toBe("engine_dead");
   }
 });
 

@@ -49,7 +49,11 @@ it("fails on a registration of garbage", async () => {
 it("fails when an engine ends during the handshake", async () => {
   const listener = await listen({ count: 2 });
   const failure = failureOf(listener.accept({ timeoutMs: 20_000 }));
-  const engine = await scriptedEngine(listener).register();
+  const engine = scriptedEngine(listener);
+  await engine.hello();
+  await engine.ready();
+  await engine.sendRegistration(Buffer.of(0x80));
+  await engine.connectOutput();
   await engine.sayDead();
   expect(await failure).toMatchObject({ code: "handshake_failed", engine: 0, stage: "output" });
 });

@@ -45,7 +45,7 @@ it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5" as unknown as
 });
 
 it.each([
-  [{ timeoutMS: 5 }, 'a call has no option "timeoutMS"; it has signal, timeoutMs, engines'],
+  [{ timeoutMS: 5 }, 'a call has no option "timeoutMS"; it has signal, timeoutMs, engines, guard'],
   [{ engines: [] }, "must be a list of at least one engine index"],
   [{ engines: [2] }, "has 2, and this connection has 0, 1"],
   [{ engines: 0 }, "must be a list of at least one engine index"],
@@ -92,14 +92,7 @@ it.each([
   ["NaN", "invalid_value", "UpdateWeightsFromMooncakeReqInput.version", (c) => mooncake(c, Number.NaN)],
   ["a fraction", "invalid_value", "UpdateWeightsFromMooncakeReqInput.version", (c) => mooncake(c, 1.5)],
   ["an int beyond 2^53", "unsafe_integer", "UpdateWeightsFromMooncakeReqInput.version", (c) => mooncake(c, 2 ** 53)],
-  ["an empty tag list", "refused", "ReleaseMemoryOccupationReqInput.tags", (c) => c.releaseMemoryOccupation({ tags: [] })],
   ["a tag that names nothing", "unknown_tag", "$tag", (c) => c.control({ $tag: "NoSuchReqInput" } as never)],
-  [
-    "an empty tag list through `control`",
-    "refused",
-    "ReleaseMemoryOccupationReqInput.tags",
-    (c) => c.control({ $tag: "ReleaseMemoryOccupationReqInput", tags: [] }),
-  ],
 ] satisfies [string, string, string, (client: Awaited<ReturnType<typeof connectScripted>>["client"]) => Promise<unknown>][])(
   "refuses %s and sends nothing",
   async (_, code, path, run) => {

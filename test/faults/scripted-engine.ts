@@ -33,7 +33,15 @@ export class ScriptedEngine {
     await this.ready();
     await this.sendRegistration(encodeEngineCoreReadyResponse({ maxModelLen: 4096, vllmVersion: "tokenspeed-0.1.0" }));
     await this.connectOutput();
+    await this.answerProbe();
     return this;
+  }
+
+  /** Answers the question with which a frontend finds out whether an engine answers. */
+  async answerProbe(): Promise<void> {
+    const { $tag } = await this.receive();
+    if ($tag !== "IsSchedulerPausedReqInput") throw new Error(`expected the probe, got ${$tag}`);
+    await this.reply({ $tag: "IsSchedulerPausedReqOutput", isPaused: false });
   }
 
   async hello(): Promise<void> {

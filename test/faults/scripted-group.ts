@@ -18,8 +18,11 @@ export function scriptedEngine(listener: Listener, index = 0): ScriptedEngine {
   return engine;
 }
 
-/** A client with this many scripted engines. */
-export async function connectScripted(count: number, options?: ClientOptions): Promise<{ client: Client; engines: ScriptedEngine[] }> {
+/** A client with this many scripted engines. It has no guard unless asked for: a scripted engine is in whatever state a test needs. */
+export async function connectScripted(
+  count: number,
+  options: ClientOptions = { guard: false },
+): Promise<{ client: Client; engines: ScriptedEngine[] }> {
   const listener = await listen({ count });
   const engines = Array.from({ length: count }, (_, index) => scriptedEngine(listener, index));
   const [connection] = await Promise.all([listener.accept({ timeoutMs: 20_000 }), ...engines.map((engine) => engine.register())]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Operation, type OperationName, operations } from "../../../generated/tokenspeed/operations.ts";
-import type { ControlOutput } from "../../../src/messages.ts";
+import type { ControlOutput, ControlRequestInit } from "../../../src/messages.ts";
 import { Call } from "../../../src/node/call.ts";
 import { LaneTable } from "../../../src/node/lanes.ts";
 import type { Outgoing } from "../../../src/node/send-queue.ts";
@@ -27,7 +27,7 @@ function lanesOf(engines: readonly number[]) {
       state = "queued";
     },
     enter(name: OperationName, to: readonly number[] = engines): Call {
-      const call = new Call(operations[name] as Operation, to, new Uint8Array());
+      const call = new Call(operations[name] as Operation, to, { $tag: operations[name].request } as ControlRequestInit, new Uint8Array());
       call.result.catch(() => {});
       lanes.enter(call);
       return call;
@@ -178,7 +178,7 @@ describe("the fence", () => {
     expect(sent).not.toContain(blocked);
     enter("isSchedulerPaused");
     reply(0, "isSchedulerPaused");
-    expect(events).toEqual([{ type: "lost_reply", engine: 0, tag: "IsSleepingReqOutput" }]);
+    expect(events).toEqual([{ type: "lost_reply", engine: 0, tag: "IsSleepingReqOutput", request: { $tag: "IsSleepingReqInput" } }]);
     expect(sent).toContain(blocked);
   });
 

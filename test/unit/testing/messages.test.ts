@@ -74,6 +74,10 @@ describe("generate requests", () => {
     expect(generate([1], { 3: 0, 5: 500 })).toMatchObject({ kind: "add" });
   });
 
+  test.each([-1, 127, 2 ** 30])("a top-k of %i is admitted, the last one being what the gateway sends for none", (topK) => {
+    expect(generate([1], { 5: topK })).toMatchObject({ kind: "add" });
+  });
+
   test("without a single request id they are malformed", () => {
     expect(() => generate([1], {}, { 1: null })).toThrow("single request id");
     expect(() => generate([1], {}, { 1: ["a"] })).toThrow("single request id");

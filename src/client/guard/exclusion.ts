@@ -1,0 +1,56 @@
+import { AbortListeners } from "../../transport/abort-listeners.ts";
+import { limit } from "../../transport/timeouts.ts";
+
+/** Why a call left the line without its turn. */
+export type LeftLine = { readonly expired: true; readonly holder: string } | { readonly expired: false; readonly reason: unknown };
+
+/**
+ * Lets one state-changing call of a group of engines be under way at a time, the others in order behind it: whatever
+ * changes admission, memory or weights would otherwise meet on the engines in different states.
+ */
+export class Exclusion {
+  #holder: string | undefined;
+  readonly #waiting: (() => void)[] = [];
+  readonly #aborts = new AbortListeners();
+
+  /** The operation under way, if any. */
+  get holder(): string | undefined {
+    return this.#holder;
+  }
+
+  /** Resolves with the function that ends this call's turn. Rejects with a `LeftLine` when its time or signal ends first. */
+  async enter(name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<() => void> {
+    if (this.#holder === undefined) return this.#turn(name);
+    return new Promise((resolve, reject) => {
+      const admit = (): void => {
+        stop();
+        resolve(this.#turn(name));
+      };
+      const leave = (why: LeftLine): void => {
+        this.#waiting.splice(this.#waiting.indexOf(admit), 1);
+        reject(why);
+      };
+      const stop = limit(
+        timeoutMs,
+        signal,
+        {
+          expired: () => leave({ expired: true, holder: this.#holder ?? name }),
+          aborted: (reason) => leave({ expired: false, reason }),
+        },
+        this.#aborts,
+      );
+      this.#waiting.push(admit);
+    });
+  }
+
+  #turn(name: string): () => void {
+    this.#holder = name;
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      this.#holder = undefined;
+      this.#waiting.shift()?.();
+    };
+  }
+}
