@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { errorCodes } from "../../src/index.ts";
+import { renderGuide } from "../../docs/guide-tables.ts";
+import { errorCodes, guardTable } from "../../src/index.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
@@ -11,12 +12,17 @@ describe("the documents", () => {
     for (const [, , ...cells] of rows) for (const cell of cells) expect(cell.trim()).not.toBe("");
   });
 
+  it("have their tables as the code has them", () => {
+    expect(read("docs/guide.md"), "run `npm run docs:guide`").toBe(renderGuide());
+    for (const { because } of guardTable) expect(read("docs/guide.md")).toContain(because);
+  });
+
   it("keep the README within 60 lines", () => {
     expect(read("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(60);
   });
 
   it("link only to files that exist", () => {
-    for (const document of ["README.md", "docs/errors.md", "docs/protocol.md", "docs/codegen.md"]) {
+    for (const document of ["README.md", "docs/errors.md", "docs/protocol.md", "docs/codegen.md", "docs/guide.md"]) {
       for (const [, target = ""] of read(document).matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
         expect(() => read(target), `${document} links to ${target}`).not.toThrow();
       }

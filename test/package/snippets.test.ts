@@ -36,7 +36,7 @@ it("docs/codegen.md: the operation it adds is legal and generated", async () => 
   expect(files.get("tokenspeed/replies.ts")).toContain('SetPriorityReqInput: "SetPriorityReqOutput"');
 });
 
-describe.each(["README.md"])("%s", (document) => {
+describe.each(["README.md", "docs/guide.md"])("%s", (document) => {
   it.each(snippetsOf(document).map((code, index) => [index + 1, code] as const))("snippet %i runs", async (_, code) => {
     const folder = mkdtempSync(`${root}node_modules/.snippet-`);
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -45,7 +45,10 @@ describe.each(["README.md"])("%s", (document) => {
       cwd: root,
       timeout: 30_000,
     });
-    expect(stdout).toBe("engine 0: true, engine 1: true\n");
+    // a snippet says itself what it prints
+    const printed = [...code.matchAll(/^\/\/ prints: (.*)$/gm)].map(([, line = ""]) => `${line}\n`);
+    expect(printed).not.toEqual([]);
+    expect(stdout).toBe(printed.join(""));
   });
 
   it("has snippets that run", () => {
