@@ -25,6 +25,23 @@ it("ends an engine's calls at its sentinel, with the replies so far, and reports
   expect(client.connection.engines.map(({ state }) => state)).toEqual(["up", "dead"]);
 });
 
+it("sends nothing that waited for an engine when it ends", async () => {
+  const { client, engines } = await connectScripted(2);
+  const calls = Array.from({ length: 4 }, () => failureOf(client.isSleeping()));
+  for (const engine of engines) await engine.receive();
+  await engines[1]?.sayDead();
+  const failures = await Promise.all(calls);
+  expect(failures.map(({ code, stage }) => [code, stage])).toEqual([
+    ["engine_dead", "reply"],
+    ["engine_dead", "queue"],
+    ["engine_dead", "queue"],
+    ["engine_dead", "queue"],
+  ]);
+  // the first one's reply is owed; those behind it never left
+  await engines[0]?.reply({ $tag: "IsSleepingReqOutput", isSleeping: false });
+  expect(await engines[0]?.receivesWithin(100)).toBe(false);
+});
+
 it("refuses calls to a dead engine at once, and still reaches the others", async () => {
   const { client, engines } = await connectScripted(2);
   const events = client.connection.events();
