@@ -1,25 +1,24 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type SimulatedEngine, startEngine } from "../../src/testing/index.ts";
 import { comparable, replay } from "../contract/engine-replay.ts";
 import { scripts } from "../contract/engine-scripts.ts";
+import { peerBinary } from "./binaries.ts";
 import { engineProcess, LineProcess } from "./sim-engine-process.ts";
 
-const folder = process.env.ENGINEWIRE_PEERS;
-if (folder === undefined) console.warn("sim-engine peer tests skipped: ENGINEWIRE_PEERS does not name the folder of the peers' binaries");
-const peer = (name: string) => join(folder ?? "", name);
+const client = peerBinary("frontend-peer");
+const realEngine = peerBinary("engine-peer");
 
 /** Answers of the real client, by id. */
 type Answer = Readonly<Record<string, unknown>>;
 
-describe.skipIf(folder === undefined)("the real client drives simulated engines", () => {
+describe.skipIf(client === undefined)("the real client drives simulated engines", () => {
   let frontend: LineProcess;
   let engine: SimulatedEngine;
   let last = 0;
 
   beforeAll(async () => {
-    frontend = new LineProcess(peer("frontend-peer"), ["--engines", "2"]);
+    frontend = new LineProcess(client ?? "", ["--engines", "2"]);
     const { handshake } = await frontend.line(({ event }) => event === "bound");
     engine = await startEngine({ handshake: String(handshake), ranks: 2, memorySaver: true, eplb: true, forwardMs: 2 });
     await frontend.line(({ event }) => event === "connected");
@@ -115,17 +114,14 @@ describe.skipIf(folder === undefined)("the real client drives simulated engines"
   });
 });
 
-if (folder !== undefined && !existsSync(peer("engine-peer")))
-  console.warn("the real engine is not in ENGINEWIRE_PEERS: its scripts are skipped");
-
 const few = ["idle-weights-1", "pause-wait-two-ranks", "release-four-regions", "gated-different-kinds", "round-order-release"];
 const picked = scripts.filter(({ name }) => (process.env.ENGINEWIRE_ALL_SCRIPTS === "1" ? true : few.includes(name)));
 
-describe.skipIf(folder === undefined)("one recorder drives either engine process", () => {
+describe("one recorder drives either engine process", () => {
   const ours = engineProcess(process.execPath, ["--import", "tsx", join(import.meta.dirname, "../../src/cli/main.ts"), "engine"]);
-  const real = engineProcess(peer("engine-peer"));
+  const real = engineProcess(realEngine ?? "");
 
-  test.skipIf(!existsSync(peer("engine-peer"))).each(picked.map((script) => [script.name, script] as const))(
+  test.skipIf(realEngine === undefined).each(picked.map((script) => [script.name, script] as const))(
     "the real engine: %s",
     async (_, script) => {
       const { observed, surprises } = await replay(script, real);
