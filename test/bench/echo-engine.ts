@@ -1,11 +1,11 @@
-// A child process of the round-trip benchmark: an engine on bare zeromq.js that answers every request with fixed bytes at
-// once. Arguments: the handshake address, then TAG=HEX pairs, the reply to each request tag.
+// A child process of the round-trip benchmark: engines on bare zeromq.js that answer every request with fixed bytes at
+// once. Arguments: the handshake address, how many engines, then TAG=HEX pairs, the reply to each request tag.
 import { Dealer, Push } from "zeromq";
 import { decodeHandshakeInitMessage, encodeEngineCoreReadyResponse, encodeReadyMessage, peekTag } from "../../src/messages.ts";
 
 const replies = new Map(
   process.argv
-    .slice(3)
+    .slice(4)
     .map((pair) => pair.split("=", 2) as [string, string])
     .map(([tag, hex]) => [tag, Buffer.from(hex, "hex")]),
 );
@@ -29,4 +29,4 @@ async function run(index: number): Promise<void> {
   }
 }
 
-await run(0);
+await Promise.all(Array.from({ length: Number(process.argv[3]) }, (_, index) => run(index)));

@@ -2,6 +2,7 @@
 // speed changes by the second, so only ratios inside a round mean anything.
 import { spawnSync } from "node:child_process";
 import { benchCodec } from "./codec.ts";
+import { benchInFlight } from "./in-flight.ts";
 import { benchRoundTrip } from "./round-trip.ts";
 
 let missed = 0;
@@ -20,6 +21,9 @@ if (process.argv[2] === "round-trip") {
   for (const { name, bytes, bareMicroseconds, ratio } of await benchRoundTrip()) {
     line(name, `${bytes} B, bare ${bareMicroseconds.toFixed(0)} us`, ratio, 1.15, false);
   }
+  console.log("\n64 calls in flight, one for each of 64 engines: time per call over that of bare zeromq.js with as many");
+  const { name, bytes, bareMicroseconds, ratio } = await benchInFlight();
+  line(name, `${bytes} B, bare ${bareMicroseconds.toFixed(1)} us`, ratio, 1.6, false);
 } else {
   // in a process of its own: what one part leaves on the heap and in inline caches would be measured in the other
   const { status } = spawnSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", "round-trip"], { stdio: "inherit" });
