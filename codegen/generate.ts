@@ -1,6 +1,7 @@
 import type { ProtocolDefinition } from "../schema/dsl.ts";
 import type { EmitOptions } from "./emit/index.ts";
 import { buildModel } from "./model.ts";
+import { needing } from "./peer.ts";
 
 /** Checks protocols and returns the generated files by their path below the output folder. */
 export async function generate(protocols: readonly ProtocolDefinition[], options: EmitOptions): Promise<Map<string, string>> {
@@ -11,16 +12,4 @@ export async function generate(protocols: readonly ProtocolDefinition[], options
     for (const [name, text] of emit(buildModel(checkProtocol(protocol)), options)) files.set(`${protocol.name}/${name}`, text);
   }
   return files;
-}
-
-/** Imports a module of ours that needs an optional peer dependency, and says which one where it is missing. */
-async function needing<Module>(peer: string, load: () => Promise<Module>): Promise<Module> {
-  try {
-    return await load();
-  } catch (error) {
-    const missing =
-      error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND" && error.message.includes(`'${peer}'`);
-    if (missing) throw new Error(`the generator needs ${peer}, which is not installed: npm install --save-dev ${peer}`, { cause: error });
-    throw error;
-  }
 }

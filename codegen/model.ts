@@ -11,6 +11,7 @@ import type {
   StructDefinition,
   WireType,
 } from "../schema/dsl.ts";
+import type { Release } from "../schema/release.ts";
 
 /** A field as the emitters need it. */
 export interface ModelField {
@@ -55,6 +56,8 @@ export interface ModelOperation extends Omit<OperationDefinition, "request" | "r
   readonly endsDrain: boolean;
   /** The second control dialect; with each argument's property and key. */
   readonly slim?: ModelSlim;
+  /** By release, the properties that its request had not. */
+  readonly lacks?: Readonly<Record<string, readonly string[]>>;
   /** With property names in place of wire names. */
   readonly refuses: readonly RefusedValue[];
 }
@@ -85,7 +88,7 @@ function modelStruct(definition: StructDefinition): ModelStruct {
   return { name, doc, layout, tagged, fields };
 }
 
-function modelOperation(definition: OperationDefinition): ModelOperation {
+function modelOperation(definition: OperationDefinition, releases: readonly Release[]): ModelOperation {
   const fields = allFields(definition.request);
   const property = (wireName: string): string => {
     const found = fields.find(({ name }) => name === wireName);
@@ -104,7 +107,20 @@ function modelOperation(definition: OperationDefinition): ModelOperation {
     endsDrain,
     refuses,
     ...(slim !== undefined && { slim: modelSlim(slim, definition, property) }),
+    ...lackedBy(request, releases),
   };
+}
+
+/** The fields of a request that releases had not, where there are any. */
+function lackedBy(request: StructDefinition, releases: readonly Release[]): Pick<ModelOperation, "lacks"> {
+  const lacks = releases.flatMap(({ release, structs }) => {
+    const recorded = structs.find(({ name }) => name === request.name);
+    // A recorded field is written as Python would: `flush_cache: bool = True`.
+    const names = new Set(recorded?.fields.map((text) => text.split(":")[0]));
+    const missing = request.fields.filter(({ name, python }) => recorded !== undefined && !names.has(python ?? name));
+    return missing.length === 0 ? [] : [[release, missing.map(propertyOf)] as const];
+  });
+  return lacks.length === 0 ? {} : { lacks: Object.fromEntries(lacks) };
 }
 
 function modelSlim(slim: SlimMethod, { request, reply }: OperationDefinition, property: (wireName: string) => string): ModelSlim {
@@ -134,7 +150,7 @@ export function buildModel(protocol: ProtocolDefinition): Model {
     hash: hashOf(protocol),
     structs: allStructs(protocol).map(modelStruct),
     unions,
-    operations: operations.map(modelOperation),
+    operations: operations.map((operation) => modelOperation(operation, protocol.releases ?? [])),
     constants,
   };
 }

@@ -34,6 +34,11 @@ const reservedWords = new Set(
   throw true try typeof undefined var void while with yield`.split(/\s+/),
 );
 
+/** Whether a name is a word of the language, or one that strict code must not define. */
+export function isReserved(name: string): boolean {
+  return reservedWords.has(name);
+}
+
 /**
  * Names for local variables, one for each property: the property itself where that is a name, and none that the code
  * around it uses.

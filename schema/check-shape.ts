@@ -51,6 +51,8 @@ const struct = z.strictObject({
   layout: z.enum(["array", "map"]),
   tagged: z.boolean().optional(),
   extends: z.strictObject({ name, doc, fields: z.array(field) }).optional(),
+  python: name.optional(),
+  definedIn: name.optional(),
   fields: z.array(field),
 });
 
@@ -92,15 +94,51 @@ const protocol = z.strictObject({
   structs: z.array(struct),
   operations: z.array(operation),
   unions: z.array(z.strictObject({ name, doc, members: z.union([z.enum(["requests", "replies"]), z.array(struct)]) })),
+  leavesOut: z.array(name).optional(),
+  releases: z
+    .array(
+      z.strictObject({
+        protocol: name,
+        release,
+        source: doc,
+        bases: z.record(z.string(), z.array(name)),
+        structs: z.array(
+          z.strictObject({
+            name,
+            layout: z.enum(["array", "map"]),
+            tagged: z.literal(true).optional(),
+            python: name.optional(),
+            definedIn: name.optional(),
+            base: name.optional(),
+            fields: z.array(name),
+          }),
+        ),
+        leavesOut: z.array(name),
+      }),
+    )
+    .optional(),
   constants: z.array(z.strictObject({ name, value: z.union([z.number(), wellFormed]), doc })),
 });
 
 /** What in a protocol has not the shape that `dsl.ts` describes. */
 export function findShapeProblems(definition: unknown): Problem[] {
+  const open = findUndecided(definition, definition, []);
+  if (open.length > 0) return open;
   const result = protocol.safeParse(definition);
   if (result.success) return [];
   const problems = result.error.issues.map(({ path, message }) => ({ place: placeOf(definition, path), text: message }));
   return [...new Map(problems.map((problem) => [`${problem.place}: ${problem.text}`, problem])).values()];
+}
+
+/** What a person still has to decide; a struct that several hold is named once. */
+function findUndecided(definition: unknown, value: unknown, path: readonly PropertyKey[]): Problem[] {
+  if (typeof value !== "object" || value === null) return [];
+  if ("decide" in value && typeof value.decide === "string") {
+    return [{ place: placeOf(definition, path), text: `a person has to decide: ${value.decide}` }];
+  }
+  return Object.entries(value).flatMap(([step, item]) =>
+    findUndecided(definition, item, [...path, Array.isArray(value) ? Number(step) : step]),
+  );
 }
 
 /** A path with the names of list entries instead of their numbers. */

@@ -64,6 +64,10 @@ class Checker {
 
   run(): readonly Problem[] {
     this.checkNames();
+    for (const left of this.protocol.leavesOut ?? []) {
+      const described = this.structs.some(({ name, python }) => (python ?? name) === left);
+      if (described) this.report("leavesOut", `${left} is described, so it is not left out`);
+    }
     for (const struct of this.structs) this.checkStruct(struct);
     this.checkContainment();
     this.checkOperations();
@@ -123,6 +127,8 @@ class Checker {
     if (struct.layout === "map" && struct.tagged === true) {
       this.report(place, "a map with a tag cannot be decoded: its tag may come after what it explains; use the array layout");
     }
+    if (struct.python !== undefined && struct.tagged === true)
+      this.report(place, "the name of a tagged struct is that of its class; leave out `python`");
     const wireNames = new Map<string, string>();
     const properties = new Map<string, string>();
     for (const field of allFields(struct)) {

@@ -3,6 +3,8 @@
  * and what is derived from one in `../codegen`.
  */
 
+import type { Release } from "./release.ts";
+
 /** A value JSON could hold, plus bigint: what a default or a constant may be. */
 export type DefaultValue = null | boolean | number | bigint | string | readonly DefaultValue[] | { readonly [key: string]: DefaultValue };
 
@@ -75,6 +77,11 @@ export function ref(struct: StructDefinition | string): WireType {
   return { kind: "struct", name: typeof struct === "string" ? struct : struct.name };
 }
 
+/** Stands where only a person can decide. A schema that still holds one is refused with its question. */
+export function decide(question: string): never {
+  return { decide: question } as never;
+}
+
 /** What a field's definition says besides its name and type. */
 export interface FieldOptions {
   /** One sentence for a reader, with the unit where there is one. */
@@ -115,6 +122,10 @@ export interface StructOptions {
   readonly tagged?: boolean;
   /** Fields that come first, in the order of inheritance. */
   readonly extends?: FieldBase;
+  /** The class in the engine's Python source, where its name differs; only without a tag, which is that name. */
+  readonly python?: string;
+  /** What defines it, where that is not `io_struct.py`: another file of the engine, or a sentence's end on where it comes from. */
+  readonly definedIn?: string;
   /** Own fields in wire order. */
   readonly fields: readonly FieldDefinition[];
 }
@@ -269,6 +280,10 @@ export interface ProtocolDefinition {
   readonly unions: readonly UnionDefinition[];
   /** The constants. */
   readonly constants: readonly ConstantDefinition[];
+  /** Classes of the engine's source that this schema leaves out: not on this wire, or not described yet. */
+  readonly leavesOut?: readonly string[];
+  /** What releases of the engine had; requests of theirs may lack fields. */
+  readonly releases?: readonly Release[];
 }
 
 /** Describes a protocol. */

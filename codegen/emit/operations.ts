@@ -19,6 +19,11 @@ const operationProperties = [
   ["summary", "string", "A few words for help texts."],
   ["doc", "string", "Sentences on behaviour."],
   ["slim?", "SlimMethod", "How the second control dialect says it; absent where it cannot."],
+  [
+    "lacks?",
+    "{ readonly [release: string]: readonly string[] }",
+    "By engine release, the properties that its request had not: such an engine ignores them.",
+  ],
   ["endsDrain", "boolean", "Whether it ends a pause or a release that does not drain, so that it must not wait for one."],
   ["refuses", "readonly RefusedValue[]", "Values that the engine accepts and that then wedge or kill it; they must not be sent."],
 ] as const;

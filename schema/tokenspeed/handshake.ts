@@ -3,6 +3,8 @@ import { bool, dict, f64, field, i64, list, nullable, ref, str, struct } from ".
 export const ReadyMessage = struct("ReadyMessage", {
   doc: "HELLO and READY, from an engine on the handshake socket.",
   layout: "map",
+  python: "WireReadyMessage",
+  definedIn: "zmq_wire.py",
   fields: [
     field("status", nullable(str), { default: null, doc: "`HELLO` or `READY`." }),
     field("local", nullable(bool), { default: null, doc: "Whether the engine runs on the frontend's host; engines send true." }),
@@ -17,6 +19,8 @@ export const ReadyMessage = struct("ReadyMessage", {
 export const HandshakeAddresses = struct("HandshakeAddresses", {
   doc: "Where one engine connects; it takes the first input and the first output.",
   layout: "map",
+  python: "WireHandshakeAddresses",
+  definedIn: "zmq_wire.py",
   fields: [
     field("inputs", list(str), { default: [], doc: "Addresses of input ROUTER sockets." }),
     field("outputs", list(str), { default: [], doc: "Addresses of output PULL sockets." }),
@@ -32,6 +36,8 @@ export const HandshakeAddresses = struct("HandshakeAddresses", {
 export const HandshakeInitMessage = struct("HandshakeInitMessage", {
   doc: "INIT, the frontend's answer to one engine's HELLO.",
   layout: "map",
+  python: "WireHandshakeInitMessage",
+  definedIn: "zmq_wire.py",
   fields: [
     field("addresses", ref(HandshakeAddresses), { doc: "Where that engine connects." }),
     field("parallel_config", dict, { default: {}, doc: "Opaque to the engine." }),
@@ -41,6 +47,8 @@ export const HandshakeInitMessage = struct("HandshakeInitMessage", {
 export const EngineCoreReadyResponse = struct("EngineCoreReadyResponse", {
   doc: "The registration: what an engine says about itself when it has connected its input.",
   layout: "map",
+  python: "WireEngineCoreReadyResponse",
+  definedIn: "zmq_wire.py",
   fields: [
     field("max_model_len", i64, { default: 0, doc: "Longest prompt and output together, in tokens." }),
     field("num_gpu_blocks", i64, { default: 0, doc: "KV cache pages on the device." }),

@@ -1,7 +1,9 @@
 import { protocol, union } from "../dsl.ts";
 import { EngineCoreReadyResponse, HandshakeAddresses, HandshakeInitMessage, ReadyMessage } from "./handshake.ts";
+import { leavesOut } from "./left-out.ts";
 import { isSleeping, releaseMemoryOccupation, resumeMemoryOccupation } from "./memory.ts";
 import { PROFILE_START, PROFILE_STOP, profile } from "./profile.ts";
+import { releases } from "./releases/index.ts";
 import { flushCache, isSchedulerPaused, pauseScheduler, resumeScheduler } from "./scheduler.ts";
 import { ControlCallSlim, ControlReplySlim } from "./slim.ts";
 import { getInternalState, setInternalState } from "./state.ts";
@@ -44,4 +46,6 @@ export const tokenspeed = protocol("tokenspeed", {
     union("ControlOutput", { doc: "Any control reply.", members: "replies" }),
   ],
   constants: [PROFILE_START, PROFILE_STOP],
+  leavesOut,
+  releases,
 });

@@ -6,6 +6,7 @@ import { any, bool, field, i64, list, nullable, str, struct } from "../dsl.ts";
 export const ControlCallSlim = struct("ControlCallSlim", {
   doc: "A control call in the dialect of the SMG gateway.",
   layout: "array",
+  definedIn: "the SMG gateway",
   fields: [
     field("call_id", i64, { doc: "Chosen by the frontend; the reply names it." }),
     field("method", str, { doc: "Last segment of the gateway's HTTP path, such as `pause_generation`." }),
@@ -16,6 +17,7 @@ export const ControlCallSlim = struct("ControlCallSlim", {
 export const ControlReplySlim = struct("ControlReplySlim", {
   doc: "The reply to a control call in the dialect of the SMG gateway.",
   layout: "array",
+  definedIn: "the SMG gateway",
   tagged: true,
   fields: [
     field("call_id", i64, { doc: "That of the call." }),

@@ -243,6 +243,16 @@ const cases: readonly (readonly [what: string, definition: ProtocolDefinition, p
     })(),
     "unions.U: S is a member twice",
   ],
+  [
+    "a tag that is not the class's name",
+    protocolOf([small("S", [], { ...tagged, python: "T" })]),
+    "structs.S: the name of a tagged struct is that of its class; leave out `python`",
+  ],
+  [
+    "a struct that is described and left out",
+    protocolOf([small("S", [], { python: "T" })], { leavesOut: ["T"] }),
+    "leavesOut: T is described, so it is not left out",
+  ],
   ["a wire name that UTF-8 cannot hold", withField("\ud800", str), "must be text that UTF-8 can hold"],
   ["a type that there is not", withField("a", { kind: "set" } as never), "structs.S.fields.a.type.kind: "],
   ["an option that there is not", withField("a", str, { defautl: 1 } as never), "structs.S.fields.a: "],

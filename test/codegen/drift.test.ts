@@ -1,14 +1,12 @@
-import { execFile } from "node:child_process";
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { describeDrift, findDrift, writeFiles } from "../../codegen/drift.ts";
 import { generate } from "../../codegen/generate.ts";
 import { tokenspeed } from "../../schema/tokenspeed/index.ts";
+import { codegen } from "./run-command.ts";
 
-const run = promisify(execFile);
 const folders: string[] = [];
 const published = { wire: "enginewire/wire", extension: ".js" } as const;
 
@@ -30,19 +28,6 @@ async function generatedFolder(): Promise<{
   const files = await generate([tokenspeed], published);
   await writeFiles(folder, files);
   return { folder, files, file: (name) => join(folder, "tokenspeed", name) };
-}
-
-/** Runs the command as a user would and returns what it printed and its exit code. */
-async function codegen(...args: string[]): Promise<{ readonly code: number; readonly output: string }> {
-  try {
-    const { stdout, stderr } = await run(process.execPath, ["--import", "tsx", "codegen/main.ts", ...args], {
-      cwd: join(import.meta.dirname, "../.."),
-    });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
 }
 
 async function textsOf(folder: string): Promise<string[]> {

@@ -35,6 +35,10 @@ test("a peer that is missing is named with the command that installs it", async 
     code: 1,
     stderr: "the generator needs zod, which is not installed: npm install --save-dev zod\n",
   });
+  await expect(run("diff", "schema", "schema")).rejects.toMatchObject({
+    code: 1,
+    stderr: "the generator needs @lezer/python, which is not installed: npm install --save-dev @lezer/python\n",
+  });
   await install("zod");
   await expect(run("check")).rejects.toMatchObject({
     code: 1,

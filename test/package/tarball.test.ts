@@ -86,6 +86,50 @@ describe("the packed tarball", () => {
     expect(stderr).toMatch(/npm install .*(ts-morph|zod)/);
   });
 
+  it("makes a schema and code from a fork's Python file, in a package of its own", () => {
+    run("npm", "install", "--no-audit", "--no-fund", "--save-dev", version("ts-morph"), version("zod"), version("@lezer/python"));
+    writeFileSync(
+      join(folder, "io_struct.py"),
+      "import msgspec\n\nclass PingReqInput(msgspec.Struct, array_like=True, tag=True):\n    text: str\n    count: int = 1\n\nclass PingReqOutput(msgspec.Struct, array_like=True, tag=True):\n    ok: bool\n",
+    );
+    const places = ["--schema", "engine-schema", "--out", "generated"];
+    expect(failing("npx", "enginewire-codegen", "sync", "io_struct.py", ...places).status).toBe(1);
+    const answers: Record<string, string> = { effect: '"read"', answers: '"at once"', timeoutMs: "1000", repeatable: "true" };
+    for (const name of ["index.ts", "messages.ts"]) {
+      const path = join(folder, "engine-schema", name);
+      const text = readFileSync(path, "utf8");
+      writeFileSync(
+        path,
+        text.replaceAll(/(\w+): decide\(".*"\)/g, (_, key: string) => `${key}: ${answers[key] ?? '"0.1.0"'}`),
+      );
+    }
+    run("npx", "enginewire-codegen", "generate", ...places);
+    expect(run("npx", "enginewire-codegen", "check", ...places, "--against", "io_struct.py")).toContain("say the same");
+    expect(run("npx", "enginewire-codegen", "sync", "io_struct.py", ...places)).toContain("nothing to write");
+    writeFileSync(
+      join(folder, "fork.mts"),
+      `import { encodePingReqInput } from "./generated/engine-schema/encoders.js";
+import { decodePingReqInput } from "./generated/engine-schema/decoders.js";
+const { text, count } = decodePingReqInput(encodePingReqInput({ text: "hi" }));
+console.log(text, count);
+`,
+    );
+    const strict = [
+      "--strict",
+      "--skipLibCheck",
+      "false",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2022",
+      "--lib",
+      "es2023,esnext.disposable",
+    ];
+    run("npx", "tsc", ...strict, "fork.mts");
+    run("npx", "tsc", ...strict, "--noEmit", "--allowImportingTsExtensions", "engine-schema/index.ts");
+    expect(run("node", "fork.mjs")).toBe("hi 1\n");
+  });
+
   it("keeps Node out of the neutral entry points", () => {
     const seen = new Set<string>();
     const foreign: string[] = [];
