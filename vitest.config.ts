@@ -8,6 +8,8 @@ export default defineConfig({
   test: {
     // an unhandled rejection anywhere fails the run; that is vitest's default and part of what these tests prove
     dangerouslyIgnoreUnhandledErrors: false,
+    // one for each of two cores; the default leaves one of them to the runner, which mostly waits
+    maxWorkers: 2,
     projects: [
       {
         test: {
