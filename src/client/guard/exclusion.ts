@@ -13,14 +13,15 @@ export class Exclusion {
   readonly #waiting: (() => void)[] = [];
   readonly #aborts = new AbortListeners();
 
-  /** The operation under way, if any. */
-  get holder(): string | undefined {
-    return this.#holder;
+  /** The function that ends this call's turn, when nothing is under way. */
+  enterAtOnce(name: string): (() => void) | undefined {
+    return this.#holder === undefined ? this.#turn(name) : undefined;
   }
 
   /** Resolves with the function that ends this call's turn. Rejects with a `LeftLine` when its time or signal ends first. */
-  async enter(name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<() => void> {
-    if (this.#holder === undefined) return this.#turn(name);
+  enter(name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<() => void> {
+    const turn = this.enterAtOnce(name);
+    if (turn !== undefined) return Promise.resolve(turn);
     return new Promise((resolve, reject) => {
       const admit = (): void => {
         stop();

@@ -50,7 +50,7 @@ export class Guard {
       return this.#send(call, timeoutMs);
     }
     const start = performance.now();
-    const leave = await this.#turn(operation, timeoutMs, options.signal);
+    const leave = this.#exclusion.enterAtOnce(operation.name) ?? (await this.#turn(operation, timeoutMs, options.signal));
     try {
       // only now: the calls before it change what is legal; on a closed connection, that is what the call must say
       if (!this.#closed) this.#refuse(call);
