@@ -52,6 +52,7 @@ export class SlimDialect {
 }
 
 function methodOf({ slim, name }: Operation, request: ControlRequestInit): { readonly method: string; readonly args: readonly unknown[] } {
+  // by property name, as the table of arguments has them
   const values = request as unknown as Readonly<Record<string, unknown>>;
   const choice = slim?.choice;
   if (choice !== undefined && values[choice.property] !== choice.value) return { method: choice.otherwise, args: [] };

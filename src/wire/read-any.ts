@@ -165,6 +165,7 @@ function readRest<Key, Value>(
   readItem: ReadItem<Value>,
   readMapKey: ReadItem<Key>,
 ): Map<Key, Value> {
+  // the keys so far were strings, whatever further ones are
   const map = new Map<Key, Value>(Object.entries(before) as unknown as [Key, Value][]);
   let key: Key | undefined = first;
   try {
