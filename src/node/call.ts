@@ -16,7 +16,6 @@ export class Call {
   /** The messages handed to the send queue, by engine; empty while the call waits for its lanes. */
   readonly outgoing = new Map<number, Outgoing>();
   readonly #replies = new Map<number, EngineReply>();
-  readonly #startedAt = performance.now();
   #sentAt = 0;
   #settled = false;
   #resolve!: (replies: readonly EngineReply[]) => void;
@@ -33,11 +32,6 @@ export class Call {
     });
   }
 
-  /** Whether `result` is decided. */
-  get settled(): boolean {
-    return this.#settled;
-  }
-
   /** Engines that have not answered. */
   get missing(): readonly number[] {
     return this.engines.filter((engine) => !this.#replies.has(engine));
@@ -48,11 +42,6 @@ export class Call {
     if (this.outgoing.size === 0) return "queue";
     for (const outgoing of this.outgoing.values()) if (outgoing.state === "queued") return "send";
     return "reply";
-  }
-
-  /** Milliseconds since the call was made. */
-  get elapsedMs(): number {
-    return performance.now() - this.#startedAt;
   }
 
   /** Notes the moment at which the request was handed to the socket. */

@@ -1,5 +1,5 @@
 import type { ControlRequestInit } from "../../messages.ts";
-import { type EngineState, memoryRegions } from "./engine-state.ts";
+import { type EngineState, memoryRegions, tagsOf } from "./engine-state.ts";
 
 /**
  * The conditions of the guard's table. Each holds only where it is known to hold: what is unknown is left to the engine,
@@ -29,10 +29,6 @@ export const conditions = {
 
 /** The name of a condition; reads after "the engine". */
 export type Condition = keyof typeof conditions;
-
-function tagsOf(request: ControlRequestInit): readonly string[] | null {
-  return ("tags" in request ? request.tags : null) ?? null;
-}
 
 function named(request: ControlRequestInit, region: string): boolean {
   return tagsOf(request)?.includes(region) ?? false;

@@ -97,7 +97,7 @@ export function afterReply(state: EngineState, request: ControlRequestInit, repl
 }
 
 /** The state without a drain; the same object where nothing changes, as most replies change nothing. */
-function settled(state: EngineState, scheduler: SchedulerState): EngineState {
+export function settled(state: EngineState, scheduler: SchedulerState): EngineState {
   if (state.draining === undefined && state.scheduler === scheduler) return state;
   const { draining: _, ...rest } = state;
   return { ...rest, scheduler };
@@ -113,7 +113,8 @@ function everywhere(place: "resident" | "unknown"): Memory {
   return { kv_cache: place, weights: place, cuda_graph: place, nccl: place };
 }
 
-function tagsOf(request: ControlRequestInit): readonly string[] | null {
+/** The memory regions a request names; null where it names none, which means all. */
+export function tagsOf(request: ControlRequestInit): readonly string[] | null {
   return ("tags" in request ? request.tags : null) ?? null;
 }
 

@@ -18,10 +18,11 @@ export class Exclusion {
     return this.#holder === undefined ? this.#turn(name) : undefined;
   }
 
-  /** Resolves with the function that ends this call's turn. Rejects with a `LeftLine` when its time or signal ends first. */
-  enter(name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<() => void> {
-    const turn = this.enterAtOnce(name);
-    if (turn !== undefined) return Promise.resolve(turn);
+  /**
+   * Waits in line behind what is under way, and resolves with the function that ends this call's turn. Rejects with a
+   * `LeftLine` when its time or signal ends first.
+   */
+  enterInLine(name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const admit = (): void => {
         stop();

@@ -4,7 +4,7 @@ import type { Connection, ConnectionEvent, EngineReply } from "../../transport/c
 import { EngineWireError, isEngineWireError } from "../../wire/errors.ts";
 import type { ClientCall } from "../interceptors.ts";
 import { conditions } from "./conditions.ts";
-import { afterReply, afterSend, afterSilence, type EngineState, freshState, unknownState } from "./engine-state.ts";
+import { afterReply, afterSend, afterSilence, type EngineState, freshState, settled, unknownState } from "./engine-state.ts";
 import { Exclusion, type LeftLine } from "./exclusion.ts";
 import { refuseValues } from "./refused-values.ts";
 import { type GuardRule, guardTable } from "./table.ts";
@@ -65,7 +65,7 @@ export class Guard {
     if (signal?.aborted)
       throw new EngineWireError("aborted", `${operation.name} was aborted before anything was sent`, { ...details, cause: signal.reason });
     try {
-      return await this.#exclusion.enter(operation.name, timeoutMs, signal);
+      return await this.#exclusion.enterInLine(operation.name, timeoutMs, signal);
     } catch (why) {
       const left = why as LeftLine;
       throw left.expired
@@ -135,7 +135,7 @@ export class Guard {
     for (const engine of engines) {
       if (replies.some((reply) => reply.engine === engine)) continue;
       if (sent) this.#update(engine, (state) => afterSilence(state, request));
-      else if (marked.includes(engine)) this.#update(engine, (state) => withdrawn(state, request));
+      else if (marked.includes(engine)) this.#update(engine, (state) => settled(state, state.scheduler));
     }
   }
 
@@ -160,13 +160,6 @@ const exclusive: readonly string[] = ["admission", "memory", "weights"] satisfie
 
 function excludes(operation: Operation): boolean {
   return exclusive.includes(operation.effect);
-}
-
-/** Takes back what was noted for a request that never left. */
-function withdrawn(state: EngineState, request: ControlRequestInit): EngineState {
-  if (afterSend(state, request) === state) return state;
-  const { draining: _, ...settled } = state;
-  return settled;
 }
 
 function byOperation(table: readonly GuardRule[]): ReadonlyMap<string, readonly GuardRule[]> {
