@@ -58,6 +58,8 @@ export interface ModelOperation extends Omit<OperationDefinition, "request" | "r
   readonly slim?: ModelSlim;
   /** By release, the properties that its request had not. */
   readonly lacks?: Readonly<Record<string, readonly string[]>>;
+  /** Releases whose request had other fields in their places. */
+  readonly misreadBy?: readonly string[];
   /** With property names in place of wire names. */
   readonly refuses: readonly RefusedValue[];
 }
@@ -73,6 +75,8 @@ export interface Model {
   readonly unions: readonly ModelUnion[];
   readonly operations: readonly ModelOperation[];
   readonly constants: readonly ConstantDefinition[];
+  /** The recorded releases. */
+  readonly releases: readonly string[];
 }
 
 function modelStruct(definition: StructDefinition): ModelStruct {
@@ -107,20 +111,25 @@ function modelOperation(definition: OperationDefinition, releases: readonly Rele
     endsDrain,
     refuses,
     ...(slim !== undefined && { slim: modelSlim(slim, definition, property) }),
-    ...lackedBy(request, releases),
+    ...knownBy(request, releases),
   };
 }
 
-/** The fields of a request that releases had not, where there are any. */
-function lackedBy(request: StructDefinition, releases: readonly Release[]): Pick<ModelOperation, "lacks"> {
-  const lacks = releases.flatMap(({ release, structs }) => {
+/** What releases know of a request: the last fields that they had not, and who had other fields in their places. */
+function knownBy(request: StructDefinition, releases: readonly Release[]): Pick<ModelOperation, "lacks" | "misreadBy"> {
+  const lacks: Record<string, readonly string[]> = {};
+  const misreadBy: string[] = [];
+  for (const { release, structs } of releases) {
     const recorded = structs.find(({ name }) => name === request.name);
+    if (recorded === undefined) continue;
     // A recorded field is written as Python would: `flush_cache: bool = True`.
-    const names = new Set(recorded?.fields.map((text) => text.split(":")[0]));
-    const missing = request.fields.filter(({ name, python }) => recorded !== undefined && !names.has(python ?? name));
-    return missing.length === 0 ? [] : [[release, missing.map(propertyOf)] as const];
-  });
-  return lacks.length === 0 ? {} : { lacks: Object.fromEntries(lacks) };
+    const names = recorded.fields.map((text) => text.split(":")[0]);
+    const missing = request.fields.filter(({ name, python }) => !names.includes(python ?? name));
+    const inPlace = names.every((name, place) => name === (request.fields[place]?.python ?? request.fields[place]?.name));
+    if (!inPlace && request.layout === "array") misreadBy.push(release);
+    else if (missing.length > 0) lacks[release] = missing.map(propertyOf);
+  }
+  return { ...(Object.keys(lacks).length > 0 && { lacks }), ...(misreadBy.length > 0 && { misreadBy }) };
 }
 
 function modelSlim(slim: SlimMethod, { request, reply }: OperationDefinition, property: (wireName: string) => string): ModelSlim {
@@ -152,6 +161,7 @@ export function buildModel(protocol: ProtocolDefinition): Model {
     unions,
     operations: operations.map((operation) => modelOperation(operation, protocol.releases ?? [])),
     constants,
+    releases: (protocol.releases ?? []).map(({ release }) => release),
   };
 }
 

@@ -22,8 +22,9 @@ const operationProperties = [
   [
     "lacks?",
     "{ readonly [release: string]: readonly string[] }",
-    "By engine release, the properties that its request had not: such an engine ignores them.",
+    "By engine release, the properties that its request had not, all of them the last: left out for such an engine.",
   ],
+  ["misreadBy?", "readonly string[]", "Engine releases whose request had other fields in their places: it must not be sent to them."],
   ["endsDrain", "boolean", "Whether it ends a pause or a release that does not drain, so that it must not wait for one."],
   ["refuses", "readonly RefusedValue[]", "Values that the engine accepts and that then wedge or kill it; they must not be sent."],
 ] as const;
@@ -86,6 +87,19 @@ export function emitOperations(model: Model, options: EmitOptions): Statements {
       docs: docs("What the schema says about an operation."),
       properties: properties(operationProperties),
     },
+    {
+      kind: StructureKind.TypeAlias,
+      name: "EngineRelease",
+      isExported: true,
+      type: "(typeof engineReleases)[number]",
+      docs: docs("An engine release whose requests are recorded."),
+    },
+    declareConstant({
+      name: "engineReleases",
+      doc: "The engine releases whose requests are recorded.",
+      exported: true,
+      value: `${literal(model.releases)} as const`,
+    }),
     declareConstant({
       name: "operations",
       doc: "Every operation by the name of the client's method, in the order of documentation.",

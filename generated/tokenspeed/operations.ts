@@ -97,13 +97,21 @@ export interface Operation {
   readonly doc: string;
   /** How the second control dialect says it; absent where it cannot. */
   readonly slim?: SlimMethod;
-  /** By engine release, the properties that its request had not: such an engine ignores them. */
+  /** By engine release, the properties that its request had not, all of them the last: left out for such an engine. */
   readonly lacks?: { readonly [release: string]: readonly string[] };
+  /** Engine releases whose request had other fields in their places: it must not be sent to them. */
+  readonly misreadBy?: readonly string[];
   /** Whether it ends a pause or a release that does not drain, so that it must not wait for one. */
   readonly endsDrain: boolean;
   /** Values that the engine accepts and that then wedge or kill it; they must not be sent. */
   readonly refuses: readonly RefusedValue[];
 }
+
+/** An engine release whose requests are recorded. */
+export type EngineRelease = (typeof engineReleases)[number];
+
+/** The engine releases whose requests are recorded. */
+export const engineReleases = ["0.1.0", "0.1.1"] as const;
 
 /** Every operation by the name of the client's method, in the order of documentation. */
 export const operations = {

@@ -1,5 +1,12 @@
-import { type Operation, type OperationName, type OperationTypes, operations } from "../../generated/tokenspeed/operations.ts";
+import {
+  type EngineRelease,
+  type Operation,
+  type OperationName,
+  type OperationTypes,
+  operations,
+} from "../../generated/tokenspeed/operations.ts";
 import type { ControlRequestInit, ReplyOf, RequestTag } from "../messages.ts";
+import { checkRelease } from "../transport/capabilities.ts";
 import type { Connection, EngineReply } from "../transport/connection.ts";
 import { checkCallOptions, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError } from "../wire/errors.ts";
@@ -18,6 +25,8 @@ export interface ClientOptions {
   readonly timeoutsMs?: { readonly [Name in OperationName]?: number };
   /** `false` sends every call whatever the guard knows; a call's own `guard` wins. Default true. */
   readonly guard?: boolean;
+  /** The release that requests are written for; a call's own `release` wins. Default: each engine's own. */
+  readonly release?: EngineRelease;
   /** Wrapped around every call, the first one outermost. Default none. */
   readonly interceptors?: readonly Interceptor[];
 }
@@ -68,6 +77,7 @@ export interface Client extends OperationMethods, AsyncDisposable {
  */
 export function createClient(connection: Connection, options: ClientOptions = {}): Client {
   for (const timeoutMs of Object.values(options.timeoutsMs ?? {})) checkTimeout(timeoutMs);
+  if (options.release !== undefined) checkRelease(options.release);
   const guard = new Guard(connection);
   const byRequest = new Map<string, Operation>();
   const methods: Record<string, unknown> = {};
@@ -75,8 +85,8 @@ export function createClient(connection: Connection, options: ClientOptions = {}
   /** The innermost step: checks a call and hands it to the connection. */
   async function send(call: ClientCall): Promise<readonly EngineReply[]> {
     checkCallOptions(call.options, clientOptions);
-    const { timeoutMs = defaultTimeout(call.operation), guard: guarded = options.guard ?? true } = call.options;
-    return guard.call(call, timeoutMs, guarded);
+    const { timeoutMs = defaultTimeout(call.operation), guard: guarded = options.guard ?? true, release = options.release } = call.options;
+    return guard.call({ ...call, options: { ...call.options, release } }, timeoutMs, guarded);
   }
 
   function defaultTimeout(operation: Operation): number {

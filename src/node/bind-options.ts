@@ -1,3 +1,5 @@
+import type { EngineRelease } from "../../generated/tokenspeed/operations.ts";
+import { checkRelease } from "../transport/capabilities.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import { anyPortOf, checkBindAddress } from "./address.ts";
 
@@ -31,6 +33,8 @@ export interface BindOptions {
   readonly probeTimeoutMs?: number;
   /** Events that may wait for each reader of `connection.events()`. Default 1024. */
   readonly eventLimit?: number;
+  /** The engines' release, for engines whose registrations do not say it. Default: what each registration says. */
+  readonly release?: EngineRelease;
 }
 
 /** How long to wait for engines. */
@@ -42,7 +46,8 @@ export interface AcceptOptions {
 }
 
 /** The options with every default filled in. */
-export type ResolvedBindOptions = Required<Omit<BindOptions, "advertisedHost">> & Pick<BindOptions, "advertisedHost">;
+export type ResolvedBindOptions = Required<Omit<BindOptions, "advertisedHost" | "release">> &
+  Pick<BindOptions, "advertisedHost" | "release">;
 
 const names: Readonly<Record<keyof BindOptions | keyof AcceptOptions, true>> = {
   handshake: true,
@@ -56,6 +61,7 @@ const names: Readonly<Record<keyof BindOptions | keyof AcceptOptions, true>> = {
   sendTimeoutMs: true,
   probeTimeoutMs: true,
   eventLimit: true,
+  release: true,
   // `connect` hands one object to `bind` and `accept`
   signal: true,
   timeoutMs: true,
@@ -81,6 +87,7 @@ export function resolveBindOptions(options: BindOptions): ResolvedBindOptions {
     probeTimeoutMs: integer("probeTimeoutMs", options.probeTimeoutMs ?? 5000, 1, 600_000),
     eventLimit: integer("eventLimit", options.eventLimit ?? 1024, 1, 1_000_000),
     ...(options.advertisedHost !== undefined && { advertisedHost: options.advertisedHost }),
+    ...(options.release !== undefined && { release: checkRelease(options.release) }),
   };
   checkBindAddress(resolved.input);
   checkBindAddress(resolved.output);

@@ -11,6 +11,8 @@ export class Call {
   readonly engines: readonly number[];
   readonly request: ControlRequestInit;
   readonly payload: Uint8Array;
+  /** The release it is written for, where the caller said so. */
+  readonly release: string | undefined;
   /** Resolves with the replies in engine order, or rejects once. */
   readonly result: Promise<readonly EngineReply[]>;
   /** The messages handed to the send queue, by engine; empty while the call waits for its lanes. */
@@ -21,11 +23,12 @@ export class Call {
   #resolve!: (replies: readonly EngineReply[]) => void;
   #reject!: (error: EngineWireError) => void;
 
-  constructor(operation: Operation, engines: readonly number[], request: ControlRequestInit, payload: Uint8Array) {
+  constructor(operation: Operation, engines: readonly number[], request: ControlRequestInit, payload: Uint8Array, release?: string) {
     this.operation = operation;
     this.engines = engines;
     this.request = request;
     this.payload = payload;
+    this.release = release;
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -11,12 +11,14 @@ import {
   type RequestTag,
 } from "../messages.ts";
 import { AbortListeners } from "../transport/abort-listeners.ts";
-import { type EngineCapabilities, releaseOf, unsupportedBecause } from "../transport/capabilities.ts";
+import { type EngineCapabilities, lackedBy, releaseOf, unsupportedBecause } from "../transport/capabilities.ts";
 import type { CallOptions, CloseReason, Connection, ConnectionEvent, EngineInfo, EngineReply } from "../transport/connection.ts";
 import { Deadlines } from "../transport/deadlines.ts";
 import { EventStream } from "../transport/event-stream.ts";
 import { checkCallOptions } from "../transport/timeouts.ts";
+import { dropTrailing } from "../wire/drop-trailing.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import type { ResolvedBindOptions } from "./bind-options.ts";
 import { Call } from "./call.ts";
 import { EventCounter } from "./event-counter.ts";
 import { engineOf, identityOf, type Registered } from "./handshake.ts";
@@ -65,10 +67,14 @@ export class Frontend implements Connection {
   #closeReason: CloseReason | undefined;
   #resolveClosed!: (reason: CloseReason) => void;
 
-  constructor(sockets: FrontendSockets, registered: ReadonlyMap<number, Registered>, options: { readonly eventLimit: number }) {
+  constructor(
+    sockets: FrontendSockets,
+    registered: ReadonlyMap<number, Registered>,
+    options: Pick<ResolvedBindOptions, "eventLimit" | "release">,
+  ) {
     this.#sockets = sockets;
     for (const [index, { registration, dialect }] of registered) {
-      const release = releaseOf(registration.vllmVersion);
+      const release = options.release ?? releaseOf(registration.vllmVersion);
       const capabilities = { control: true, dialect, ...(release !== undefined && { release }) };
       const slim = dialect === "slim" ? { slim: new SlimDialect() } : {};
       this.#engines.set(index, { index, identity: identityOf(index), registration, capabilities, ...slim });
@@ -115,7 +121,8 @@ export class Frontend implements Connection {
     const engines = this.#addressed(operation, options.engines);
     const payload = encodeControlRequest(request);
     this.#checkUsable(operation, engines, options.signal);
-    const call = new Call(operation, engines, request, payload);
+    this.#checkFields(operation, request, engines, options.release);
+    const call = new Call(operation, engines, request, payload, options.release);
     const deadline = this.#deadlines.add(timeoutMs, () => this.#expire(call, timeoutMs));
     const { signal } = options;
     const abort = (): void => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause: signal?.reason });
@@ -198,13 +205,37 @@ export class Frontend implements Connection {
     }
   }
 
+  /** Refuses a field that an engine would ignore. */
+  #checkFields(operation: Operation, request: object, engines: readonly number[], told: string | undefined): void {
+    if (operation.lacks === undefined) return;
+    for (const index of engines) {
+      const release = told ?? this.#engines.get(index)?.capabilities.release;
+      const field = lackedBy(release, operation).find((name) => (request as Readonly<Record<string, unknown>>)[name] !== undefined);
+      if (field === undefined) continue;
+      const why = `engine ${index} is of release ${release}, which does not know ${field} and would ignore it; leave it out`;
+      throw new EngineWireError("unsupported", `${operation.name} was not sent: ${why}`, {
+        operation: operation.name,
+        stage: "queue",
+        engine: index,
+        path: `${operation.request}.${field}`,
+      });
+    }
+  }
+
+  /** What is sent to an engine: without the fields that its release had not, in the dialect that it speaks. */
+  #payloadFor({ capabilities, slim }: Engine, { operation, payload, release }: Call): Uint8Array {
+    if (slim !== undefined) return slim.encode(operation, payload);
+    const lacked = lackedBy(release ?? capabilities.release, operation).length;
+    return lacked === 0 ? payload : dropTrailing(payload, lacked);
+  }
+
   #send(call: Call): void {
     call.sent();
     for (const index of call.engines) {
       const engine = this.#engines.get(index);
       if (engine === undefined) continue;
       const failed = (error: unknown): void => this.#sendFailed(call, index, error);
-      const payload = engine.slim?.encode(call.operation, call.payload) ?? call.payload;
+      const payload = this.#payloadFor(engine, call);
       call.outgoing.set(index, this.#sockets.sendInput([engine.identity, control, payload], failed));
     }
   }

@@ -1,4 +1,7 @@
-import type { Operation } from "../../generated/tokenspeed/operations.ts";
+import { type EngineRelease, engineReleases, type Operation } from "../../generated/tokenspeed/operations.ts";
+import { EngineWireError } from "../wire/errors.ts";
+
+const none: readonly string[] = [];
 
 /**
  * The form of control messages. `tagged`: the operations' own structs. `slim`: `[call_id, method, args]`, the dialect of
@@ -12,13 +15,33 @@ export interface EngineCapabilities {
   readonly control: boolean;
   /** How they are written to it. */
   readonly dialect: ControlDialect;
-  /** Its release, as its registration says; absent where it says none. */
+  /** Its release, as its registration says or as the connection was told; absent where neither says one. */
   readonly release?: string;
 }
 
 /** The release in a registration's version, such as `tokenspeed-0.1.0`. */
 export function releaseOf(version: string): string | undefined {
   return /^tokenspeed-(\d+\.\d+\.\d+)/.exec(version)?.[1];
+}
+
+/** Refuses a release that is not recorded: what it knows is not known here. Throws `invalid_argument`. */
+export function checkRelease(release: EngineRelease): EngineRelease {
+  if (engineReleases.includes(release)) return release;
+  const known = `one of ${engineReleases.join(", ")}`;
+  throw new EngineWireError(
+    "invalid_argument",
+    `release must be ${known}, got ${String(release)}; leave it out to learn it from the engine`,
+    {
+      path: "release",
+      expected: known,
+      found: typeof release,
+    },
+  );
+}
+
+/** Which properties of an operation's request a release had not. Of a release that is not recorded, nothing is known. */
+export function lackedBy(release: string | undefined, operation: Operation): readonly string[] {
+  return (release !== undefined && operation.lacks?.[release]) || none;
 }
 
 /** Why an engine cannot be asked for an operation, or `undefined`. An engine of unknown release is assumed to know it. */
@@ -28,6 +51,8 @@ export function unsupportedBecause(capabilities: EngineCapabilities, operation: 
   if (dialect === "slim" && operation.slim === undefined) return "the control dialect it speaks has no such operation";
   if (release !== undefined && older(release, operation.since))
     return `it is release ${release}, and the operation came with ${operation.since}`;
+  if (release !== undefined && operation.misreadBy?.includes(release))
+    return `it is release ${release}, whose request has other fields in their places`;
   return undefined;
 }
 

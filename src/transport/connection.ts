@@ -1,3 +1,4 @@
+import type { EngineRelease } from "../../generated/tokenspeed/operations.ts";
 import type { ControlOutput, ControlRequestInit, EngineCoreReadyResponse, ReplyOf, RequestTag } from "../messages.ts";
 import type { EngineWireError } from "../wire/errors.ts";
 import type { EngineCapabilities } from "./capabilities.ts";
@@ -16,6 +17,11 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
   /** Indices of the engines to ask. Defaults to all; a gated operation takes no subset. */
   readonly engines?: readonly number[] | undefined;
+  /**
+   * The release that the request is written for, whatever the engines say theirs is: a field that it had not is refused
+   * with `unsupported` when set, and left out otherwise. Defaults to each engine's own.
+   */
+  readonly release?: EngineRelease | undefined;
 }
 
 /** One engine's answer. */

@@ -1,5 +1,6 @@
 import { EngineWireError } from "../wire/errors.ts";
 import { AbortListeners } from "./abort-listeners.ts";
+import { checkRelease } from "./capabilities.ts";
 import type { CallOptions } from "./connection.ts";
 
 // what the platform's timers hold; a longer delay would fire at once
@@ -26,7 +27,7 @@ export function checkSignal(signal: AbortSignal): AbortSignal {
   });
 }
 
-const callOptions: Readonly<Record<keyof CallOptions, true>> = { signal: true, timeoutMs: true, engines: true };
+const callOptions: Readonly<Record<keyof CallOptions, true>> = { signal: true, timeoutMs: true, engines: true, release: true };
 
 /** Refuses options that do not exist, so that a misspelt `timeoutMs` is no silent default, and unusable values. Throws `invalid_argument`. */
 export function checkCallOptions(options: CallOptions, further: readonly string[] = []): void {
@@ -42,6 +43,7 @@ export function checkCallOptions(options: CallOptions, further: readonly string[
   }
   if (options.timeoutMs !== undefined) checkTimeout(options.timeoutMs);
   if (options.signal !== undefined) checkSignal(options.signal);
+  if (options.release !== undefined) checkRelease(options.release);
   if (options.engines === undefined || (Array.isArray(options.engines) && options.engines.length > 0)) return;
   throw new EngineWireError("invalid_argument", "engines must be a list of at least one engine index", { path: "engines" });
 }

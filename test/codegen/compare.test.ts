@@ -91,6 +91,17 @@ describe("the 0.1.1 wheel against the schema", () => {
     expect(lacking.map(({ name, lacks }) => [name, lacks])).toEqual([["updateWeightFromDisk", { "0.1.1": ["flushCache"] }]]);
   });
 
+  test("leaves in generated operations who would misread their requests", () => {
+    const older = releases.map((release) => ({
+      ...release,
+      structs: release.structs.map((struct) =>
+        struct.name === "PauseSchedulerReqInput" ? { ...struct, fields: ["reason: str", ...struct.fields] } : struct,
+      ),
+    }));
+    const misread = buildModel({ ...tokenspeed, releases: older.slice(1) }).operations.filter(({ misreadBy }) => misreadBy !== undefined);
+    expect(misread.map(({ name, misreadBy, lacks }) => [name, misreadBy, lacks])).toEqual([["pauseScheduler", ["0.1.1"], undefined]]);
+  });
+
   test("is compared in under a second", () => {
     const start = performance.now();
     compare(readPython(file("io_struct.py")), schema);

@@ -28,10 +28,10 @@ export class ScriptedEngine {
   }
 
   /** The whole handshake, as a real engine does it. */
-  async register(): Promise<this> {
+  async register(vllmVersion = "tokenspeed-0.1.0"): Promise<this> {
     await this.hello();
     await this.ready();
-    await this.sendRegistration(encodeEngineCoreReadyResponse({ maxModelLen: 4096, vllmVersion: "tokenspeed-0.1.0" }));
+    await this.sendRegistration(encodeEngineCoreReadyResponse({ maxModelLen: 4096, vllmVersion }));
     await this.connectOutput();
     await this.answerProbe();
     return this;
@@ -75,9 +75,14 @@ export class ScriptedEngine {
 
   /** The next control request. */
   async receive(): Promise<ControlRequest> {
+    return decodeControlRequest(await this.receivePayload());
+  }
+
+  /** The next control request as it came. */
+  async receivePayload(): Promise<Uint8Array> {
     const [type, payload] = (await this.#input?.receive()) ?? [];
     if (type?.[0] !== 2 || payload === undefined) throw new Error("not a control request");
-    return decodeControlRequest(payload);
+    return payload;
   }
 
   /** Whether a request arrives within some time; for the absence of one. */

@@ -99,10 +99,11 @@ export class Guard {
   }
 
   async #send({ request, options }: ClientCall, timeoutMs: number): Promise<readonly EngineReply[]> {
-    const engines = options.engines ?? this.#engines;
+    const { signal, engines: chosen, release } = options;
+    const engines = chosen ?? this.#engines;
     const marked = this.#mark(engines, request);
     try {
-      const replies = await this.#connection.call(request, { signal: options.signal, timeoutMs, engines: options.engines });
+      const replies = await this.#connection.call(request, { signal, timeoutMs, engines: chosen, release });
       for (const { engine, reply } of replies) this.#update(engine, (state) => afterReply(state, request, reply));
       return replies;
     } catch (error) {
