@@ -28,4 +28,15 @@ export type {
   EngineReply,
   EventCounts,
 } from "./transport/connection.ts";
+export type {
+  EngineLoad,
+  GenerateOptions,
+  GenerateRequest,
+  OutputChunk,
+  OutputStream,
+  RoutableEngine,
+  Routing,
+  TokenLogprobs,
+  TopLogprobs,
+} from "./transport/generation.ts";
 export { EngineWireError, type EngineWireErrorDetails, type ErrorCode, errorCodes, isEngineWireError } from "./wire/errors.ts";

@@ -1,7 +1,9 @@
 import type { EngineRelease } from "../../generated/tokenspeed/operations.ts";
 import { checkRelease } from "../transport/capabilities.ts";
+import type { Routing } from "../transport/generation.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import { anyPortOf, checkBindAddress } from "./address.ts";
+import { checkRouting } from "./request-router.ts";
 
 /** Where to bind and which engines to expect. */
 export interface BindOptions {
@@ -33,6 +35,8 @@ export interface BindOptions {
   readonly probeTimeoutMs?: number;
   /** Events that may wait for each reader of `connection.events()`. Default 1024. */
   readonly eventLimit?: number;
+  /** Which engine a request goes to that names none. Default `round-robin`. */
+  readonly routing?: Routing;
   /** The engines' release, for engines whose registrations do not say it. Default: what each registration says. */
   readonly release?: EngineRelease;
 }
@@ -61,6 +65,7 @@ const names: Readonly<Record<keyof BindOptions | keyof AcceptOptions, true>> = {
   sendTimeoutMs: true,
   probeTimeoutMs: true,
   eventLimit: true,
+  routing: true,
   release: true,
   // `connect` hands one object to `bind` and `accept`
   signal: true,
@@ -86,6 +91,7 @@ export function resolveBindOptions(options: BindOptions): ResolvedBindOptions {
     sendTimeoutMs: integer("sendTimeoutMs", options.sendTimeoutMs ?? 5000, 1, 600_000),
     probeTimeoutMs: integer("probeTimeoutMs", options.probeTimeoutMs ?? 5000, 1, 600_000),
     eventLimit: integer("eventLimit", options.eventLimit ?? 1024, 1, 1_000_000),
+    routing: checkRouting(options.routing ?? "round-robin"),
     ...(options.advertisedHost !== undefined && { advertisedHost: options.advertisedHost }),
     ...(options.release !== undefined && { release: checkRelease(options.release) }),
   };

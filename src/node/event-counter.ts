@@ -7,6 +7,7 @@ const counted = {
   unknown_tag: "unknownTags",
   malformed_message: "malformedMessages",
   unexpected_message: "unexpectedMessages",
+  unexpected_output: "unexpectedOutputs",
 } as const satisfies Partial<Record<ConnectionEvent["type"], keyof EventCounts>>;
 
 /** Counts what was seen and survived, whether or not anybody reads the events. */
@@ -18,6 +19,7 @@ export class EventCounter {
     unknownTags: 0,
     malformedMessages: 0,
     unexpectedMessages: 0,
+    unexpectedOutputs: 0,
   };
 
   /** Adds an event to its count. */

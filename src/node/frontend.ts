@@ -1,35 +1,37 @@
 import { type Operation, operations } from "../../generated/tokenspeed/operations.ts";
 import {
+  type BatchTokenIDOutSlim,
   type ControlOutput,
   type ControlReplySlim,
   type ControlRequestInit,
   decodeControlOutput,
-  type EngineCoreReadyResponse,
   encodeControlRequest,
   peekTag,
   type ReplyOf,
   type RequestTag,
 } from "../messages.ts";
 import { AbortListeners } from "../transport/abort-listeners.ts";
-import { type EngineCapabilities, lackedBy, releaseOf, unsupportedBecause } from "../transport/capabilities.ts";
+import { unsupportedBecause } from "../transport/capabilities.ts";
 import type { CallOptions, CloseReason, Connection, ConnectionEvent, EngineInfo, EngineReply } from "../transport/connection.ts";
 import { Deadlines } from "../transport/deadlines.ts";
 import { EventStream } from "../transport/event-stream.ts";
+import type { GenerateOptions, GenerateRequest, OutputStream } from "../transport/generation.ts";
 import { checkCallOptions } from "../transport/timeouts.ts";
-import { dropTrailing } from "../wire/drop-trailing.ts";
-import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import { asEngineWireError, EngineWireError, isEngineWireError } from "../wire/errors.ts";
 import type { ResolvedBindOptions } from "./bind-options.ts";
 import { Call } from "./call.ts";
+import { EngineTable, payloadFor } from "./engine-table.ts";
 import { EventCounter } from "./event-counter.ts";
-import { engineOf, identityOf, type Registered } from "./handshake.ts";
+import { Generations } from "./generations.ts";
+import { engineOf, type Registered } from "./handshake.ts";
 import { LaneTable } from "./lanes.ts";
-import { SlimDialect } from "./slim-dialect.ts";
 import type { FrontendSockets } from "./sockets.ts";
 import { socketErrorCode } from "./zeromq.ts";
 
 const sentinel = "ENGINE_CORE_DEAD";
 const control = Uint8Array.of(0x02);
 const probe = operations.isSchedulerPaused;
+const outputBatch = "BatchTokenIDOutSlim" satisfies BatchTokenIDOutSlim["$tag"];
 const slimReply = "ControlReplySlim" satisfies ControlReplySlim["$tag"];
 
 /** Whether a message is the raw frame with which an engine says that it ends. */
@@ -40,24 +42,13 @@ export function isDeathSentinel(frames: readonly Uint8Array[]): boolean {
   return true;
 }
 
-interface Engine {
-  readonly index: number;
-  readonly identity: Uint8Array;
-  readonly registration: EngineCoreReadyResponse;
-  /** Puts the second control dialect on and off, where the engine speaks it. */
-  readonly slim?: SlimDialect;
-  capabilities: EngineCapabilities;
-  /** Why it is dead. */
-  death?: EngineWireError;
-}
-
 /** The connection to engines that dialled in over ZeroMQ. */
 export class Frontend implements Connection {
   readonly closed: Promise<CloseReason>;
   readonly #sockets: FrontendSockets;
-  readonly #engines = new Map<number, Engine>();
-  readonly #indices: readonly number[];
+  readonly #engines: EngineTable;
   readonly #lanes: LaneTable;
+  readonly #generations: Generations;
   readonly #operations = new Map<string, Operation>();
   readonly #events: EventStream<ConnectionEvent>;
   readonly #counter = new EventCounter();
@@ -70,19 +61,18 @@ export class Frontend implements Connection {
   constructor(
     sockets: FrontendSockets,
     registered: ReadonlyMap<number, Registered>,
-    options: Pick<ResolvedBindOptions, "eventLimit" | "release">,
+    options: Pick<ResolvedBindOptions, "eventLimit" | "release" | "routing">,
   ) {
     this.#sockets = sockets;
-    for (const [index, { registration, dialect }] of registered) {
-      const release = options.release ?? releaseOf(registration.vllmVersion);
-      const capabilities = { control: true, dialect, ...(release !== undefined && { release }) };
-      const slim = dialect === "slim" ? { slim: new SlimDialect() } : {};
-      this.#engines.set(index, { index, identity: identityOf(index), registration, capabilities, ...slim });
-    }
+    this.#engines = new EngineTable(registered, options.release);
     for (const operation of Object.values<Operation>(operations)) this.#operations.set(operation.request, operation);
     this.#events = new EventStream<ConnectionEvent>(options.eventLimit, (count) => ({ type: "events_dropped", count }));
-    this.#indices = [...this.#engines.keys()];
-    this.#lanes = new LaneTable(this.#indices, { send: (call) => this.#send(call), report: (event) => this.#report(event) });
+    this.#generations = new Generations(this.#engines, options.routing, this.#aborts, {
+      send: ({ identity }, frames, failed) => sockets.sendInput([identity, ...frames], failed),
+      refused: (engine, error) => this.#requestRefused(engine.index, error),
+      report: (event) => this.#report(event),
+    });
+    this.#lanes = new LaneTable(this.#engines.indices, { send: (call) => this.#send(call), report: (event) => this.#report(event) });
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -92,17 +82,17 @@ export class Frontend implements Connection {
       output: (engine, frames) => this.#receive(engine, frames),
       connected: () => {},
       lost: (engine) => this.#died(engine, "its connection ended"),
-      failed: (error) => void this.#close({ reason: "a socket failed", error: asError(error) }),
+      failed: (error) => void this.#close({ reason: "a socket failed", error: asEngineWireError(error) }),
     });
   }
 
   get engines(): readonly EngineInfo[] {
-    return [...this.#engines.values()].map(({ index, registration, capabilities, death }) => ({
-      index,
-      registration,
-      capabilities,
-      state: death === undefined ? "up" : "dead",
-    }));
+    return [...this.#engines].map(({ index, registration, capabilities, death }) => {
+      const load = this.#generations.load(index);
+      const inFlight = this.#generations.inFlight(index);
+      const state = death === undefined ? "up" : "dead";
+      return { index, registration, capabilities, state, inFlight, ...(load !== undefined && { load }) };
+    });
   }
 
   get counts(): EventCounter["counts"] {
@@ -118,10 +108,10 @@ export class Frontend implements Connection {
       throw new EngineWireError("unknown_tag", "the request's $tag names no control operation", { path: "$tag" });
     checkCallOptions(options);
     const timeoutMs = options.timeoutMs ?? operation.timeoutMs;
-    const engines = this.#addressed(operation, options.engines);
+    const engines = this.#engines.addressed(operation, options.engines);
     const payload = encodeControlRequest(request);
     this.#checkUsable(operation, engines, options.signal);
-    this.#checkFields(operation, request, engines, options.release);
+    this.#engines.checkFields(operation, request, engines, options.release);
     const call = new Call(operation, engines, request, payload, options.release);
     const deadline = this.#deadlines.add(timeoutMs, () => this.#expire(call, timeoutMs));
     const { signal } = options;
@@ -137,13 +127,17 @@ export class Frontend implements Connection {
     }
   }
 
+  generate(request: GenerateRequest, options: GenerateOptions = {}): OutputStream {
+    return this.#generations.start(request, options);
+  }
+
   /**
    * Asks every engine a question without side effects: one that does not answer in time is taken for one without control,
    * and calls to it fail at once instead of at their deadline, until the answer comes after all. An engine that cannot be
    * asked is not: one of the second dialect has announced it, and one of an older release refuses every call anyway.
    */
   async probe(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const asked = [...this.#engines.values()].filter(({ capabilities }) => unsupportedBecause(capabilities, probe) === undefined);
+    const asked = [...this.#engines].filter(({ capabilities }) => unsupportedBecause(capabilities, probe) === undefined);
     await Promise.all(
       asked.map(async (engine) => {
         try {
@@ -168,20 +162,6 @@ export class Frontend implements Connection {
     return this.close();
   }
 
-  /** Which engines a call goes to, ascending. */
-  #addressed(operation: Operation, engines: readonly number[] | undefined): readonly number[] {
-    const all = this.#indices;
-    if (engines === undefined) return all;
-    const invalid = (why: string): EngineWireError =>
-      new EngineWireError("invalid_argument", `${operation.name}: engines ${why}`, { operation: operation.name, path: "engines" });
-    const chosen = new Set<number>(engines);
-    for (const engine of chosen) if (!this.#engines.has(engine)) throw invalid(`has ${engine}, and this connection has ${all.join(", ")}`);
-    if (operation.answers === "gated" && chosen.size < all.length) {
-      throw invalid(`must be all of ${all.join(", ")}: a gated operation is answered only when every engine of the group holds it`);
-    }
-    return all.filter((engine) => chosen.has(engine));
-  }
-
   /** Refuses a call that could not be answered. */
   #checkUsable(operation: Operation, engines: readonly number[], signal: AbortSignal | undefined): void {
     const details = { operation: operation.name, stage: "queue" };
@@ -191,42 +171,7 @@ export class Frontend implements Connection {
     if (signal?.aborted) {
       throw new EngineWireError("aborted", `${operation.name} was aborted before anything was sent`, { ...details, cause: signal.reason });
     }
-    for (const index of engines) {
-      const engine = this.#engines.get(index);
-      const unsupported = engine && unsupportedBecause(engine.capabilities, operation);
-      if (unsupported !== undefined) {
-        const message = `${operation.name} was not sent: engine ${index} cannot do it, for ${unsupported}`;
-        throw new EngineWireError("unsupported", message, { ...details, engine: index });
-      }
-      const cause = engine?.death;
-      if (cause === undefined) continue;
-      const message = `${operation.name} was not sent: engine ${index} is dead (${cause.message})`;
-      throw new EngineWireError("engine_dead", message, { ...details, engine: index, cause, missing: engines });
-    }
-  }
-
-  /** Refuses a field that an engine would ignore. */
-  #checkFields(operation: Operation, request: object, engines: readonly number[], told: string | undefined): void {
-    if (operation.lacks === undefined) return;
-    for (const index of engines) {
-      const release = told ?? this.#engines.get(index)?.capabilities.release;
-      const field = lackedBy(release, operation).find((name) => (request as Readonly<Record<string, unknown>>)[name] !== undefined);
-      if (field === undefined) continue;
-      const why = `engine ${index} is of release ${release}, which does not know ${field} and would ignore it; leave it out`;
-      throw new EngineWireError("unsupported", `${operation.name} was not sent: ${why}`, {
-        operation: operation.name,
-        stage: "queue",
-        engine: index,
-        path: `${operation.request}.${field}`,
-      });
-    }
-  }
-
-  /** What is sent to an engine: without the fields that its release had not, in the dialect that it speaks. */
-  #payloadFor({ capabilities, slim }: Engine, { operation, payload, release }: Call): Uint8Array {
-    if (slim !== undefined) return slim.encode(operation, payload);
-    const lacked = lackedBy(release ?? capabilities.release, operation).length;
-    return lacked === 0 ? payload : dropTrailing(payload, lacked);
+    this.#engines.checkUsable(operation, engines);
   }
 
   #send(call: Call): void {
@@ -235,8 +180,7 @@ export class Frontend implements Connection {
       const engine = this.#engines.get(index);
       if (engine === undefined) continue;
       const failed = (error: unknown): void => this.#sendFailed(call, index, error);
-      const payload = this.#payloadFor(engine, call);
-      call.outgoing.set(index, this.#sockets.sendInput([engine.identity, control, payload], failed));
+      call.outgoing.set(index, this.#sockets.sendInput([engine.identity, control, payloadFor(engine, call)], failed));
     }
   }
 
@@ -251,6 +195,16 @@ export class Frontend implements Connection {
     }
   }
 
+  /** What becomes of a generate request that a socket refused. */
+  #requestRefused(engine: number, cause: unknown): EngineWireError {
+    if (socketErrorCode(cause) === "EHOSTUNREACH") {
+      this.#died(engine, "it is not connected any more", cause);
+      return new EngineWireError("engine_dead", `the request was not sent: engine ${engine} is not connected any more`, { engine, cause });
+    }
+    const why = socketErrorCode(cause) === "EAGAIN" ? "it does not take any more messages" : asEngineWireError(cause).message;
+    return new EngineWireError("timeout", `the request could not be handed to engine ${engine}: ${why}`, { engine, cause, stage: "send" });
+  }
+
   #receive(engine: number, frames: readonly Uint8Array[]): void {
     if (isDeathSentinel(frames)) {
       this.#died(engine, "it shut down");
@@ -260,10 +214,15 @@ export class Frontend implements Connection {
     try {
       const [frame] = frames;
       if (frame === undefined || frames.length !== 1) throw new EngineWireError("malformed", `expected one frame, got ${frames.length}`);
+      const tag = peekTag(frame);
+      if (tag === outputBatch) {
+        this.#generations.receive(engine, frame);
+        return;
+      }
       const slim = this.#engines.get(engine)?.slim;
-      reply = slim === undefined || peekTag(frame) !== slimReply ? decodeControlOutput(frame) : slim.decode(frame);
+      reply = slim === undefined || tag !== slimReply ? decodeControlOutput(frame) : slim.decode(frame);
     } catch (error) {
-      const failure = asError(error);
+      const failure = asEngineWireError(error);
       const tag = failure.code === "unknown_tag" && frames[0] !== undefined ? peekTag(frames[0]) : undefined;
       if (tag !== undefined) this.#report({ type: "unknown_tag", engine, tag });
       else this.#report({ type: "malformed_message", engine, error: failure });
@@ -298,6 +257,7 @@ export class Frontend implements Connection {
         cause: engine.death,
       });
     }
+    this.#generations.engineDied(index, engine.death);
     this.#report({ type: "engine_dead", engine: index, error: engine.death });
   }
 
@@ -324,6 +284,7 @@ export class Frontend implements Connection {
     for (const call of this.#lanes.close())
       call.fail("closed", `ended because the connection closed (${reason.reason}) ${whatItMeans(call)}`, details);
     this.#deadlines.clear();
+    this.#generations.close(new EngineWireError("closed", `the connection is closed (${reason.reason})`, details));
     await this.#sockets.close();
     this.#report({ type: "closed", reason });
     this.#events.end();
@@ -338,9 +299,4 @@ function whatItMeans(call: Call): string {
 
 function enginesOf(indices: readonly number[]): string {
   return indices.length === 1 ? `engine ${indices[0]}` : `engines ${indices.join(", ")}`;
-}
-
-function asError(error: unknown): EngineWireError {
-  if (isEngineWireError(error)) return error;
-  return new EngineWireError("malformed", String((error as Error | null)?.message ?? error), { cause: error });
 }

@@ -14,12 +14,15 @@ export interface Outgoing {
 
 /**
  * The only writer of a socket: zeromq.js throws EBUSY on a send during another, so callers queue here. Order on the wire
- * is the order of `push`. It needs no bound of its own: lanes let at most one call of a kind out per engine.
+ * is the order of `push`. It needs no bound of its own: lanes let at most one call of a kind out per engine, and whoever sends
+ * requests to generate bounds them.
  */
 export class SendQueue {
   readonly #socket: Sender;
   readonly #waiting: Outgoing[] = [];
   #writing = false;
+  /** Resolves when the last run of writes has ended. */
+  #written: Promise<void> = Promise.resolve();
 
   constructor(socket: Sender) {
     this.#socket = socket;
@@ -29,8 +32,19 @@ export class SendQueue {
   push(frames: Uint8Array[], failed: (error: unknown) => void): Outgoing {
     const outgoing: Outgoing = { frames, failed, state: "queued" };
     this.#waiting.push(outgoing);
-    if (!this.#writing) void this.#write();
+    if (!this.#writing) this.#written = this.#write();
     return outgoing;
+  }
+
+  /** Resolves when everything queued so far has been handed over, or after some time. */
+  async drained(withinMs: number): Promise<void> {
+    if (!this.#writing) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, withinMs);
+    });
+    await Promise.race([this.#written, late]);
+    clearTimeout(timer);
   }
 
   async #write(): Promise<void> {

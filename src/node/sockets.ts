@@ -29,10 +29,12 @@ export class FrontendSockets {
   readonly #outputs: ReadonlyMap<number, Pull>;
   readonly #handshakeQueue: SendQueue;
   readonly #inputQueue: SendQueue;
+  readonly #lingerMs: number;
   #handlers: SocketHandlers | undefined;
   #loops: Promise<unknown> = Promise.resolve();
 
-  private constructor(handshake: Router, input: Router, outputs: ReadonlyMap<number, Pull>) {
+  private constructor(handshake: Router, input: Router, outputs: ReadonlyMap<number, Pull>, lingerMs: number) {
+    this.#lingerMs = lingerMs;
     this.#handshake = handshake;
     this.#input = input;
     this.#outputs = outputs;
@@ -52,7 +54,7 @@ export class FrontendSockets {
       outputs.set(engine, new Pull({ linger: 0, receiveHighWaterMark: 0 }));
     }
     // handover: an engine started again under an index whose last process still hangs there is heard, not mute
-    const sockets = new FrontendSockets(new Router({ ...routing, handover: true }), new Router(routing), outputs);
+    const sockets = new FrontendSockets(new Router({ ...routing, handover: true }), new Router(routing), outputs, linger);
     try {
       await bindOne(sockets.#handshake, options.handshake);
       await bindOne(sockets.#input, options.input);
@@ -99,8 +101,9 @@ export class FrontendSockets {
     return this.#inputQueue.push(frames, failed);
   }
 
-  /** Closes all of them and waits until nothing reads any more. */
+  /** Hands over what is queued for engines, closes all of them, and waits until nothing reads any more. */
   async close(): Promise<void> {
+    await this.#inputQueue.drained(this.#lingerMs);
     this.#handshake.close();
     this.#input.close();
     for (const pull of this.#outputs.values()) pull.close();

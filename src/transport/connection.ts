@@ -2,6 +2,7 @@ import type { EngineRelease } from "../../generated/tokenspeed/operations.ts";
 import type { ControlOutput, ControlRequestInit, EngineCoreReadyResponse, ReplyOf, RequestTag } from "../messages.ts";
 import type { EngineWireError } from "../wire/errors.ts";
 import type { EngineCapabilities } from "./capabilities.ts";
+import type { EngineLoad, GenerateOptions, GenerateRequest, OutputStream } from "./generation.ts";
 
 /** What a call may say besides its request. */
 export interface CallOptions {
@@ -44,6 +45,10 @@ export interface EngineInfo {
   readonly capabilities: EngineCapabilities;
   /** `dead` once its sentinel came or its connection ended; it never comes back on this connection. */
   readonly state: "up" | "dead";
+  /** Requests of this connection that have not ended there. */
+  readonly inFlight: number;
+  /** How busy it last said that it is; absent before its first output. */
+  readonly load?: EngineLoad;
 }
 
 /** Something that happened outside of a call's own result. */
@@ -66,6 +71,10 @@ export type ConnectionEvent =
   | { readonly type: "unknown_tag"; readonly engine: number; readonly tag: string }
   /** A message that does not decode. */
   | { readonly type: "malformed_message"; readonly engine: number; readonly error: EngineWireError }
+  /** Output of a request that this connection has not got on that engine. */
+  | { readonly type: "unexpected_output"; readonly engine: number; readonly rid: string }
+  /** What an engine says about its load; at most once a second of each. */
+  | { readonly type: "load"; readonly engine: number; readonly load: EngineLoad }
   /** A message on a socket that should be silent: an engine that dials again, for instance. */
   | { readonly type: "unexpected_message"; readonly socket: "handshake" | "input"; readonly engine?: number; readonly detail: string }
   /** The reader of the events was too slow; this many older ones are gone. */
@@ -80,6 +89,7 @@ export interface EventCounts {
   readonly unknownTags: number;
   readonly malformedMessages: number;
   readonly unexpectedMessages: number;
+  readonly unexpectedOutputs: number;
 }
 
 /** Why a connection is closed. */
@@ -110,6 +120,11 @@ export interface Connection extends AsyncDisposable {
     request: ControlRequestInit & { readonly $tag: Tag },
     options?: CallOptions,
   ): Promise<readonly EngineReply<ReplyOf<Tag>>[]>;
+  /**
+   * Sends a request to the engine that the routing chooses and streams its output. Never throws: what is wrong with a
+   * request is thrown when the stream is read.
+   */
+  generate(request: GenerateRequest, options?: GenerateOptions): OutputStream;
   /** What happens outside of calls, from now on. Bounded: a slow reader loses the oldest and is told how many. */
   events(): AsyncIterableIterator<ConnectionEvent>;
   /** Fails what is pending with `closed`, closes all sockets and resolves. Closing twice is closing once. */

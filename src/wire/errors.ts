@@ -1,6 +1,6 @@
 /**
  * Every code an `EngineWireError` can carry, described in `docs/errors.md`. The first group comes from encoding and
- * decoding, the second from reaching engines, the third from calls.
+ * decoding, the second from reaching engines, the third from calls, the fourth from generation.
  */
 export const errorCodes = [
   "invalid_value",
@@ -25,6 +25,9 @@ export const errorCodes = [
   "aborted",
   "engine_dead",
   "closed",
+
+  "duplicate_request_id",
+  "slow_consumer",
 ] as const;
 
 /** What went wrong, as a stable string. */
@@ -85,4 +88,10 @@ export class EngineWireError extends Error {
 /** Whether a value is an `EngineWireError`, from this copy of the package or another. */
 export function isEngineWireError(value: unknown): value is EngineWireError {
   return typeof value === "object" && value !== null && (value as { [brand]?: unknown })[brand] === true;
+}
+
+/** Anything that was thrown as the one error: what is none yet is `malformed`, with its cause. */
+export function asEngineWireError(error: unknown): EngineWireError {
+  if (isEngineWireError(error)) return error;
+  return new EngineWireError("malformed", String((error as Error | null)?.message ?? error), { cause: error });
 }

@@ -2,6 +2,7 @@
 // speed changes by the second, so only ratios inside a round mean anything.
 import { spawnSync } from "node:child_process";
 import { benchCodec } from "./codec.ts";
+import { benchDispatch, benchThroughput } from "./dispatch.ts";
 import { benchInFlight } from "./in-flight.ts";
 import { benchRoundTrip } from "./round-trip.ts";
 
@@ -24,10 +25,18 @@ if (process.argv[2] === "round-trip") {
   console.log("\n64 calls in flight, one for each of 64 engines: time per call over that of bare zeromq.js with as many");
   const { name, bytes, bareMicroseconds, ratio } = await benchInFlight();
   line(name, `${bytes} B, bare ${bareMicroseconds.toFixed(1)} us`, ratio, 1.6, false);
+} else if (process.argv[2] === "output") {
+  console.log("\nOutput of 256 requests to as many loops that wait: time behind decoding over that of decoding");
+  const { bytes, decodeMicroseconds, ratio } = await benchDispatch();
+  line("dispatch batch-256", `${bytes} B, decode ${decodeMicroseconds.toFixed(1)} us`, ratio, 1.5, false);
+  const tokens = await benchThroughput();
+  console.log(`\nThrough sockets, batches of 256 rows with one token each: ${(tokens / 1e6).toFixed(2)} million tokens per second`);
 } else {
-  // in a process of its own: what one part leaves on the heap and in inline caches would be measured in the other
-  const { status } = spawnSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", "round-trip"], { stdio: "inherit" });
-  missed += status ?? 1;
+  // in processes of their own: what one part leaves on the heap and in inline caches would be measured in the others
+  for (const part of ["round-trip", "output"]) {
+    const { status } = spawnSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", part], { stdio: "inherit" });
+    missed += status ?? 1;
+  }
   console.log("\nCodec: times the speed of a reused Encoder and Decoder of @msgpack/msgpack");
   for (const row of await benchCodec()) {
     line(`${row.direction} ${row.payload}`, `${row.bytes} B, ${row.microseconds.toFixed(2)} us`, row.ratio, row.goal, true);

@@ -80,9 +80,14 @@ export class ScriptedEngine {
 
   /** The next control request as it came. */
   async receivePayload(): Promise<Uint8Array> {
-    const [type, payload] = (await this.#input?.receive()) ?? [];
+    const [type, payload] = await this.receiveFrames();
     if (type?.[0] !== 2 || payload === undefined) throw new Error("not a control request");
     return payload;
+  }
+
+  /** The next message of any kind: its type and what follows. */
+  async receiveFrames(): Promise<Uint8Array[]> {
+    return (await this.#input?.receive()) ?? [];
   }
 
   /** Whether a request arrives within some time; for the absence of one. */

@@ -22,8 +22,9 @@ export function scriptedEngine(listener: Listener, index = 0): ScriptedEngine {
 export async function connectScripted(
   count: number,
   options: ClientOptions = { guard: false },
+  bindOptions: Partial<BindOptions> = {},
 ): Promise<{ client: Client; engines: ScriptedEngine[] }> {
-  const listener = await listen({ count });
+  const listener = await listen({ count, ...bindOptions });
   const engines = Array.from({ length: count }, (_, index) => scriptedEngine(listener, index));
   const [connection] = await Promise.all([listener.accept({ timeoutMs: 20_000 }), ...engines.map((engine) => engine.register())]);
   return { client: createClient(connection, options), engines };
