@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { readEngineMessage } from "../../../src/testing/engine-message.ts";
 import { quoted, quotedList } from "../../../src/testing/texts.ts";
 
-const maxModelLen = 100;
+const limits = { maxModelLen: 100, outputLogprobs: false };
 
 function read(type: number, payload: unknown): unknown {
-  return readEngineMessage([Uint8Array.of(type), encode(payload)], maxModelLen);
+  return readEngineMessage([Uint8Array.of(type), encode(payload)], limits);
 }
 
 /** An ADD with these sampling parameters and fields by position. */
@@ -94,11 +94,11 @@ describe("framing", () => {
     ["an ABORT of no list", [Uint8Array.of(1), encode("r")]],
     ["an ABORT of integers", [Uint8Array.of(1), encode([1])]],
   ])("%s is malformed", (_, frames) => {
-    expect(() => readEngineMessage(frames, maxModelLen)).toThrow();
+    expect(() => readEngineMessage(frames, limits)).toThrow();
   });
 
   test("frames behind the payload are ignored", () => {
-    expect(readEngineMessage([Uint8Array.of(2), payload, payload], maxModelLen)).toMatchObject({ kind: "control" });
+    expect(readEngineMessage([Uint8Array.of(2), payload, payload], limits)).toMatchObject({ kind: "control" });
   });
 });
 
