@@ -89,7 +89,9 @@ describe("calls of the second dialect", () => {
   });
 
   test("an engine of the first dialect takes none", () => {
-    expect(() => readEngineMessage([Uint8Array.of(2), encode([1, "flush_cache", []])], { maxModelLen: 100, outputLogprobs: false })).toThrow();
+    expect(() =>
+      readEngineMessage([Uint8Array.of(2), encode([1, "flush_cache", []])], { maxModelLen: 100, outputLogprobs: false }),
+    ).toThrow();
   });
 });
 
