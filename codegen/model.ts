@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { allFields, allStructs, membersOf, propertyOf } from "../schema/derive.ts";
+import { allFields, allStructs, framedStructs, membersOf, propertyOf } from "../schema/derive.ts";
 import type {
   ConstantDefinition,
   DefaultValue,
@@ -9,6 +9,7 @@ import type {
   RefusedValue,
   SlimMethod,
   StructDefinition,
+  ValueDefinition,
   WireType,
 } from "../schema/dsl.ts";
 import type { Release } from "../schema/release.ts";
@@ -30,6 +31,8 @@ export interface ModelStruct {
   readonly doc: string;
   readonly layout: Layout;
   readonly tagged: boolean;
+  /** Whether it can hold a tensor, so that it is encoded to several frames. */
+  readonly framed: boolean;
   readonly fields: readonly ModelField[];
 }
 
@@ -72,6 +75,7 @@ export interface Model {
   /** Changes with anything the schema says. */
   readonly hash: string;
   readonly structs: readonly ModelStruct[];
+  readonly values: readonly ValueDefinition[];
   readonly unions: readonly ModelUnion[];
   readonly operations: readonly ModelOperation[];
   readonly constants: readonly ConstantDefinition[];
@@ -79,7 +83,7 @@ export interface Model {
   readonly releases: readonly string[];
 }
 
-function modelStruct(definition: StructDefinition): ModelStruct {
+function modelStruct(definition: StructDefinition, framed: boolean): ModelStruct {
   const { name, doc, layout, tagged = false } = definition;
   const fields = allFields(definition).map((field) => ({
     wireName: field.name,
@@ -89,7 +93,7 @@ function modelStruct(definition: StructDefinition): ModelStruct {
     ...("default" in field && field.default !== undefined ? { default: field.default } : {}),
     ...(field.alias === undefined ? {} : { alias: field.alias }),
   }));
-  return { name, doc, layout, tagged, fields };
+  return { name, doc, layout, tagged, framed, fields };
 }
 
 function modelOperation(definition: OperationDefinition, releases: readonly Release[]): ModelOperation {
@@ -146,7 +150,9 @@ function modelSlim(slim: SlimMethod, { request, reply }: OperationDefinition, pr
 
 /** Builds the model of a checked protocol. */
 export function buildModel(protocol: ProtocolDefinition): Model {
-  const { name, release, doc, constants, operations } = protocol;
+  const { name, release, doc, constants, operations, values = [] } = protocol;
+  const structs = allStructs(protocol);
+  const framed = framedStructs(structs);
   const unions = protocol.unions.map((union) => ({
     name: union.name,
     doc: union.doc,
@@ -157,7 +163,8 @@ export function buildModel(protocol: ProtocolDefinition): Model {
     release,
     doc,
     hash: hashOf(protocol),
-    structs: allStructs(protocol).map(modelStruct),
+    structs: structs.map((struct) => modelStruct(struct, framed.has(struct.name))),
+    values,
     unions,
     operations: operations.map((operation) => modelOperation(operation, protocol.releases ?? [])),
     constants,

@@ -98,7 +98,7 @@ function isList(value: DefaultValue): value is readonly DefaultValue[] {
 }
 
 function itemType(type: WireType, index: number): WireType {
-  if (type.kind === "list") return type.item;
+  if (type.kind === "list" || type.kind === "set") return type.item;
   return (type.kind === "tuple" ? type.items[index] : undefined) ?? anyType;
 }
 

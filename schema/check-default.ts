@@ -29,6 +29,7 @@ export function checkDefault(type: WireType, value: DefaultValue): string | unde
         "a string or a list of strings",
       );
     case "list":
+    case "set":
       return isList(value) ? firstOf(value.map((item) => checkDefault(type.item, item))) : "must be a list";
     case "tuple":
       if (!isList(value) || value.length !== type.items.length) return `must be a list of ${type.items.length}`;
@@ -40,6 +41,8 @@ export function checkDefault(type: WireType, value: DefaultValue): string | unde
       return findBadKey(value) ?? firstOf(Object.values(value).map((item) => checkDefault(type.value, item)));
     case "bytes":
       return "bytes cannot have a default here; make the field nullable";
+    case "tensor":
+      return "a tensor cannot have a default here; make the field nullable";
     case "struct":
       return "a struct cannot have a default here; make the field nullable";
     default:

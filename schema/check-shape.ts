@@ -10,11 +10,11 @@ const wellFormed = z
 const name = wellFormed;
 const release = z.string().regex(/^\d+\.\d+\.\d+$/, "must be a release such as 0.1.0");
 
-const scalars = ["bool", "i32", "u16", "u32", "i64", "u64", "f64", "str", "bytes", "any", "dict", "strOrList"] as const;
+const scalars = ["bool", "i32", "u16", "u32", "i64", "u64", "f64", "str", "bytes", "tensor", "any", "dict", "strOrList"] as const;
 const wireType: z.ZodType<WireType> = z.lazy(() =>
   z.discriminatedUnion("kind", [
     z.strictObject({ kind: z.enum(scalars) }),
-    z.strictObject({ kind: z.literal("list"), item: wireType }),
+    z.strictObject({ kind: z.enum(["list", "set"]), item: wireType }),
     z.strictObject({ kind: z.literal("tuple"), items: z.array(wireType) }),
     z.strictObject({ kind: z.literal("map"), value: wireType }),
     z.strictObject({ kind: z.literal("nullable"), inner: wireType }),
@@ -92,6 +92,7 @@ const protocol = z.strictObject({
   release,
   doc,
   structs: z.array(struct),
+  values: z.array(z.strictObject({ name, type: wireType, doc })).optional(),
   operations: z.array(operation),
   unions: z.array(z.strictObject({ name, doc, members: z.union([z.enum(["requests", "replies"]), z.array(struct)]) })),
   leavesOut: z.array(name).optional(),

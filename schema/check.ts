@@ -1,7 +1,7 @@
 import { checkDefault } from "./check-default.ts";
 import { findShapeProblems } from "./check-shape.ts";
-import { allFields, allStructs, membersOf, propertyOf } from "./derive.ts";
-import type { OperationDefinition, ProtocolDefinition, RefusedWhen, StructDefinition, WireType } from "./dsl.ts";
+import { allFields, allStructs, framedStructs, leavesOf, membersOf, propertyOf } from "./derive.ts";
+import type { OperationDefinition, ProtocolDefinition, RefusedWhen, StructDefinition, ValueDefinition, WireType } from "./dsl.ts";
 
 /** Something a schema must not say, and where it says it. */
 export interface Problem {
@@ -43,19 +43,23 @@ const reservedOperations = new Set(["then", "connection", "control", "state", "r
 
 /** Types that generated code uses, and endings of the runtime's functions: `writeStr` must not be a struct's. */
 const reservedStructs = new Set(
-  `Any Array ArrayHeader Bin Bool Dict DynamicMap DynamicMapInit Float64 Head Int32 Int64 Int64List Integer Map MapHeader Nil Object Operation
-  OperationName OperationTypes Promise Raw Reader ReadonlyMap RefusedValue RepeatedStr ReplyOf ReplyTag ReplyTypes RequestOf RequestTag
-  RequestTypes Str StrList StrOrList String Symbol Tag Uint16 Uint32 Uint64 Uint8Array With Writer`.split(/\s+/),
+  `Any Array ArrayHeader Bin Bool Dict DynamicMap DynamicMapInit Float64 Float64List Frames FramesWith Head Int32 Int32List Int64 Int64List
+  Integer Map MapHeader Nil Object Operation OperationName OperationTypes Promise Raw Reader ReadonlyMap RefusedValue RepeatedStr ReplyOf
+  ReplyTag ReplyTypes RequestOf RequestTag RequestTypes Str StrList StrOrList String Symbol Tag Tensor Uint16 Uint32 Uint64 Uint8Array With
+  Writer`.split(/\s+/),
 );
 
 class Checker {
   private readonly problems: Problem[] = [];
   private readonly structs: readonly StructDefinition[];
+  /** Those that are encoded to several frames. */
+  private readonly framed: ReadonlySet<string>;
   private readonly protocol: ProtocolDefinition;
 
   constructor(protocol: ProtocolDefinition) {
     this.protocol = protocol;
     this.structs = allStructs(protocol);
+    this.framed = framedStructs(this.structs);
   }
 
   private report(place: string, text: string): void {
@@ -69,6 +73,7 @@ class Checker {
       if (described) this.report("leavesOut", `${left} is described, so it is not left out`);
     }
     for (const struct of this.structs) this.checkStruct(struct);
+    for (const definition of this.protocol.values ?? []) this.checkValue(definition);
     this.checkContainment();
     this.checkOperations();
     for (const { name, members } of this.protocol.unions) {
@@ -76,6 +81,7 @@ class Checker {
       if (structs.length === 0 && typeof members !== "string") this.report(`unions.${name}`, "has no members");
       for (const struct of structs) {
         if (struct.tagged !== true) this.report(`unions.${name}`, `${struct.name} has no tag to tell it by`);
+        if (this.framed.has(struct.name)) this.report(`unions.${name}`, `${struct.name} can hold a tensor, and a union is one frame`);
       }
       this.findDuplicates(structs, ({ name: member }) => this.report(`unions.${name}`, `${member} is a member twice`));
     }
@@ -105,6 +111,12 @@ class Checker {
       if (reservedStructs.has(name) || name.startsWith("FieldsOf")) this.report(place, "generated code uses this name itself");
       if (exported.get(name) === place) this.report(place, "two structs have this name, and so this tag");
       else for (const suffix of ["", "Init", "Schema"]) claim(name + suffix, place);
+    }
+    for (const { name } of this.protocol.values ?? []) {
+      const place = `values.${name}`;
+      if (!identifier.test(name)) this.report(place, "a value's name must be a name in TypeScript");
+      if (reservedStructs.has(name)) this.report(place, "generated code uses this name itself");
+      for (const suffix of ["", "Init", "Schema"]) claim(name + suffix, place);
     }
     for (const { name } of unions) {
       if (!identifier.test(name)) this.report(`unions.${name}`, "a union's name must be a name in TypeScript");
@@ -155,9 +167,18 @@ class Checker {
     }
   }
 
+  private checkValue({ name, type }: ValueDefinition): void {
+    const place = `values.${name}`;
+    if (leavesOf(type).some((leaf) => leaf.kind === "tensor" || (leaf.kind === "struct" && this.framed.has(leaf.name)))) {
+      this.report(place, "a value is one frame, and so holds no tensor; describe a struct");
+    }
+    this.checkType(type, place, false);
+  }
+
   private checkType(type: WireType, place: string, inside: boolean): void {
     switch (type.kind) {
       case "list":
+      case "set":
         this.checkType(type.item, place, true);
         return;
       case "map":
@@ -216,6 +237,7 @@ class Checker {
       ] as const) {
         const at = `${place}.${role}`;
         if (struct.tagged !== true) this.report(at, `${struct.name} has no tag`);
+        if (this.framed.has(struct.name)) this.report(at, `${struct.name} can hold a tensor, and a ${role} is one frame`);
         const other = claimed.get(struct.name);
         if (other !== undefined) this.report(at, `${struct.name} is the ${role} of ${other} already; a tag must name one operation`);
         else if (others.has(struct.name)) this.report(at, `${struct.name} is both a request and a reply`);

@@ -1,4 +1,4 @@
-import type { FieldDefinition, ProtocolDefinition, StructDefinition } from "./dsl.ts";
+import type { FieldDefinition, ProtocolDefinition, StructDefinition, WireType } from "./dsl.ts";
 
 /** A wire name as a TypeScript property: `http_worker_ipc` becomes `httpWorkerIpc`. Leading underscores stay. */
 export function toProperty(wireName: string): string {
@@ -28,6 +28,37 @@ export function allStructs(protocol: ProtocolDefinition): StructDefinition[] {
   const members = protocol.unions.flatMap((union) => (typeof union.members === "string" ? [] : union.members));
   const operations = protocol.operations.flatMap(({ request, reply }) => [request, reply]);
   return [...new Set([...operations, ...protocol.structs, ...members])];
+}
+
+/** Names of the structs that can hold a tensor, themselves or in a struct of theirs: they are encoded to several frames. */
+export function framedStructs(structs: readonly StructDefinition[]): ReadonlySet<string> {
+  const framed = new Set<string>();
+  const holds = (struct: StructDefinition): boolean =>
+    allFields(struct).some(({ type }) =>
+      leavesOf(type).some((leaf) => leaf.kind === "tensor" || (leaf.kind === "struct" && framed.has(leaf.name))),
+    );
+  for (let before = -1; before < framed.size; ) {
+    before = framed.size;
+    for (const struct of structs) if (holds(struct)) framed.add(struct.name);
+  }
+  return framed;
+}
+
+/** The types that a type is made of, without the lists, maps and tuples around them. */
+export function leavesOf(type: WireType): readonly WireType[] {
+  switch (type.kind) {
+    case "list":
+    case "set":
+      return leavesOf(type.item);
+    case "map":
+      return leavesOf(type.value);
+    case "tuple":
+      return type.items.flatMap(leavesOf);
+    case "nullable":
+      return leavesOf(type.inner);
+    default:
+      return [type];
+  }
 }
 
 /** The structs of a union. */

@@ -9,12 +9,12 @@ import type { Release } from "./release.ts";
 export type DefaultValue = null | boolean | number | bigint | string | readonly DefaultValue[] | { readonly [key: string]: DefaultValue };
 
 /** The scalar wire types. Integers name their range, as the Rust crate narrows them. */
-export type ScalarKind = "bool" | "i32" | "u16" | "u32" | "i64" | "u64" | "f64" | "str" | "bytes" | "any" | "dict";
+export type ScalarKind = "bool" | "i32" | "u16" | "u32" | "i64" | "u64" | "f64" | "str" | "bytes" | "tensor" | "any" | "dict";
 
 /** A field's type on the wire. */
 export type WireType =
   | { readonly kind: ScalarKind }
-  | { readonly kind: "list"; readonly item: WireType }
+  | { readonly kind: "list" | "set"; readonly item: WireType }
   | { readonly kind: "tuple"; readonly items: readonly WireType[] }
   | { readonly kind: "map"; readonly value: WireType }
   | { readonly kind: "nullable"; readonly inner: WireType }
@@ -40,6 +40,11 @@ export const f64: WireType = { kind: "f64" };
 export const str: WireType = { kind: "str" };
 /** Bytes (`bin` on the wire). */
 export const bytes: WireType = { kind: "bytes" };
+/**
+ * A tensor: its dtype as torch names it, its shape, and its bytes in C order. They are inline below 256 bytes, else a frame
+ * of their own behind the payload, so that a struct which can hold one is encoded to frames.
+ */
+export const tensor: WireType = { kind: "tensor" };
 /** Any MessagePack value. */
 export const any: WireType = { kind: "any" };
 /** A map with keys and values of any type, as Python's bare `dict`; `map(any)` is `dict[str, Any]`. */
@@ -50,6 +55,11 @@ export const strOrList: WireType = { kind: "strOrList" };
 /** A list of one type. */
 export function list(item: WireType): WireType {
   return { kind: "list", item };
+}
+
+/** A set in Python: an array on the wire, in any order. Here it is a list, whose order and repetitions are kept. */
+export function set(item: WireType): WireType {
+  return { kind: "set", item };
 }
 
 /** A tuple of a fixed length, an array on the wire. */
@@ -234,6 +244,21 @@ export function operation(name: string, options: OperationOptions): OperationDef
   return { name, ...options };
 }
 
+/** A message that is no struct: a value of some type, without a tag. */
+export interface ValueDefinition {
+  /** The exported type. */
+  readonly name: string;
+  /** What it is on the wire. */
+  readonly type: WireType;
+  /** One sentence for a reader. */
+  readonly doc: string;
+}
+
+/** Describes a message that is no struct, such as a bare list. */
+export function value(name: string, type: WireType, doc: string): ValueDefinition {
+  return { name, type, doc };
+}
+
 /** A named number of the protocol. */
 export interface ConstantDefinition {
   /** The exported name. */
@@ -274,6 +299,8 @@ export interface ProtocolDefinition {
   readonly doc: string;
   /** All structs besides those of operations, which are found by themselves. */
   readonly structs: readonly StructDefinition[];
+  /** Messages that are no structs. */
+  readonly values?: readonly ValueDefinition[];
   /** The operations in the order of documentation. */
   readonly operations: readonly OperationDefinition[];
   /** The unions. */

@@ -1,4 +1,5 @@
-import type { WireType } from "../../schema/dsl.ts";
+import { leavesOf } from "../../schema/derive.ts";
+import type { ValueDefinition, WireType } from "../../schema/dsl.ts";
 import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
 import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
 import { defaultExpression, packArrayHeader, packStr } from "../pack.ts";
@@ -16,25 +17,26 @@ const readParameters = [
 
 /** Emits `decoders.ts`: one straight-line function for each struct. */
 export function emitDecoders(model: Model, options: EmitOptions): Statements {
-  const emitter = new DecoderEmitter([...model.structs, ...model.unions].map(({ name }) => name));
+  const named = [...model.structs, ...model.values, ...model.unions].map(({ name }) => name);
+  const emitter = new DecoderEmitter(named);
   const statements = [
     ...model.structs.flatMap((struct) => emitter.struct(struct)),
+    ...model.values.flatMap((value) => emitter.value(value)),
     ...model.unions.flatMap((union) => emitter.union(union)),
   ];
   statements.push(...emitter.helpers);
-  const types = [...model.structs, ...model.unions].map(({ name }) => name);
-  const dynamic = [...emitter.dynamicTypes].map((name) => `type ${name}`);
+  const types = [...emitter.runtimeTypes].map((name) => `type ${name}`);
   return [
-    declareImport(options.wire, [...emitter.runtime, ...dynamic]),
-    declareImport(`./types${options.extension}`, types, true),
+    declareImport(options.wire, [...emitter.runtime, ...types]),
+    declareImport(`./types${options.extension}`, named, true),
     `export { peekTag } from ${quote(options.wire)};`,
     ...statements,
   ];
 }
 
 class DecoderEmitter {
-  readonly runtime = new Set<string>(["decodeWith", "type Reader"]);
-  readonly dynamicTypes = new Set<string>();
+  readonly runtime = new Set<string>(["type Reader"]);
+  readonly runtimeTypes = new Set<string>();
   /** Functions for types that the runtime has none for. */
   readonly helpers: Statements = [];
 
@@ -51,12 +53,13 @@ class DecoderEmitter {
 
   private type(type: WireType): string {
     const text = decodedType(type);
-    if (text.includes("DynamicMap<")) this.dynamicTypes.add("DynamicMap");
+    if (text.includes("DynamicMap<")) this.runtimeTypes.add("DynamicMap");
+    if (leavesOf(type).some(({ kind }) => kind === "tensor")) this.runtimeTypes.add("Tensor");
     return text;
   }
 
   struct(struct: ModelStruct): Statements {
-    const { name, tagged, layout, fields } = struct;
+    const { name, tagged, layout, framed, fields } = struct;
     const statements: Statements = [];
     let fieldsCount: string;
     if (layout === "map") fieldsCount = `${this.use("readMapHeader")}(reader, "")`;
@@ -86,19 +89,42 @@ class DecoderEmitter {
         returns: name,
         body: layout === "map" ? this.mapBody(struct) : this.arrayBody(struct),
       }),
-      declareFunction({
-        name: `decode${name}`,
-        doc: `Decodes a \`${name}\`. \`maxDepth\` limits nesting; 64 by default.`,
-        exported: true,
-        parameters: [
-          ["bytes", "Uint8Array"],
-          ["maxDepth?", "number"],
-        ],
-        returns: name,
-        body: [`return decodeWith(read${name}, bytes, ${quote(name)}, maxDepth);`],
-      }),
+      framed ? this.decodeFrames(name) : this.decode(name, `a \`${name}\``),
     );
     return statements;
+  }
+
+  private decode(name: string, what: string): Statements[number] {
+    return declareFunction({
+      name: `decode${name}`,
+      doc: `Decodes ${what}. \`maxDepth\` limits nesting; 64 by default.`,
+      exported: true,
+      parameters: [
+        ["bytes", "Uint8Array"],
+        ["maxDepth?", "number"],
+      ],
+      returns: name,
+      body: [`return ${this.use("decodeWith")}(read${name}, bytes, ${quote(name)}, maxDepth);`],
+    });
+  }
+
+  private decodeFrames(name: string): Statements[number] {
+    return declareFunction({
+      name: `decode${name}`,
+      doc: `Decodes a \`${name}\` from its frames: the payload, then those of tensors, which stay where they are. \`maxDepth\` limits nesting; 64 by default.`,
+      exported: true,
+      parameters: [
+        ["frames", "readonly Uint8Array[]"],
+        ["maxDepth?", "number"],
+      ],
+      returns: name,
+      body: [`return ${this.use("decodeFramesWith")}(read${name}, frames, ${quote(name)}, maxDepth);`],
+    });
+  }
+
+  value({ name, type }: ValueDefinition): Statements {
+    const body = [`return ${this.read(type, "field")};`];
+    return [declareFunction({ name: `read${name}`, parameters: readParameters, returns: name, body }), this.decode(name, `\`${name}\``)];
   }
 
   private arrayBody({ name, tagged, fields }: ModelStruct): string[] {
@@ -177,17 +203,7 @@ class DecoderEmitter {
     ];
     return [
       declareFunction({ name: `read${name}`, parameters: readParameters, returns: name, body }),
-      declareFunction({
-        name: `decode${name}`,
-        doc: `Decodes the struct that the tag names. \`maxDepth\` limits nesting; 64 by default.`,
-        exported: true,
-        parameters: [
-          ["bytes", "Uint8Array"],
-          ["maxDepth?", "number"],
-        ],
-        returns: name,
-        body: [`return decodeWith(read${name}, bytes, ${quote(name)}, maxDepth);`],
-      }),
+      this.decode(name, "the struct that the tag names"),
     ];
   }
 
@@ -223,6 +239,7 @@ class DecoderEmitter {
       case "literal":
         return this.literalBody(type.values);
       case "list":
+      case "set":
         return [
           `const length = ${this.use("readArrayHeader")}(reader, field);`,
           "let i = 0;",

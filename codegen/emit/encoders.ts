@@ -1,4 +1,4 @@
-import type { WireType } from "../../schema/dsl.ts";
+import type { ValueDefinition, WireType } from "../../schema/dsl.ts";
 import type { Model, ModelField, ModelStruct, ModelUnion } from "../model.ts";
 import { localNames, propertyKey, quote, quoteBytes } from "../names.ts";
 import { packArrayHeader, packDefault, packMapHeader, packStr } from "../pack.ts";
@@ -11,18 +11,20 @@ const usedNames = new Set(["writer", "init", "field", "error", "property", "empt
 
 /** Emits `encoders.ts`: one straight-line function for each struct. */
 export function emitEncoders(model: Model, options: EmitOptions): Statements {
-  const emitter = new EncoderEmitter([...model.structs, ...model.unions].map(({ name }) => name));
+  const named = [...model.structs, ...model.values, ...model.unions].map(({ name }) => name);
+  const emitter = new EncoderEmitter(named);
   const statements = [
     ...model.structs.flatMap((struct) => emitter.struct(struct)),
+    ...model.values.flatMap((value) => emitter.value(value)),
     ...model.unions.flatMap((union) => emitter.union(union)),
   ];
   statements.push(...emitter.helpers);
-  const types = [...model.structs, ...model.unions].map(({ name }) => `${name}Init`);
+  const types = named.map((name) => `${name}Init`);
   return [declareImport(options.wire, emitter.runtime), declareImport(`./types${options.extension}`, types, true), ...statements];
 }
 
 class EncoderEmitter {
-  readonly runtime = new Set<string>(["encodeWith", "type Writer"]);
+  readonly runtime = new Set<string>(["type Writer"]);
   /** Functions for types that the runtime has none for. */
   readonly helpers: Statements = [];
 
@@ -38,7 +40,7 @@ class EncoderEmitter {
   }
 
   struct(struct: ModelStruct): Statements {
-    const { name, fields, tagged, layout } = struct;
+    const { name, fields, tagged, framed, layout } = struct;
     const properties = fields.map(({ property }) => property);
     const locals = localNames(properties, usedNames);
     const known = [...properties, ...(tagged ? ["$tag"] : [])];
@@ -74,17 +76,48 @@ class EncoderEmitter {
         returns: "void",
         body: this.guarded(body, "field"),
       }),
-      declareFunction({
-        name: `encode${name}`,
-        doc: `Encodes a \`${name}\`. \`maxDepth\` limits nesting; 64 by default.`,
-        exported: true,
-        parameters: [
-          ["init", `${name}Init`],
-          ["maxDepth?", "number"],
-        ],
-        returns: "Uint8Array<ArrayBuffer>",
-        body: [`return encodeWith(write${name}, init, ${quote(name)}, maxDepth);`],
-      }),
+      framed ? this.encodeFrames(name) : this.encode(name, `a \`${name}\``),
+    ];
+  }
+
+  private encode(name: string, what: string): Statements[number] {
+    return declareFunction({
+      name: `encode${name}`,
+      doc: `Encodes ${what}. \`maxDepth\` limits nesting; 64 by default.`,
+      exported: true,
+      parameters: [
+        ["init", `${name}Init`],
+        ["maxDepth?", "number"],
+      ],
+      returns: "Uint8Array<ArrayBuffer>",
+      body: [`return ${this.use("encodeWith")}(write${name}, init, ${quote(name)}, maxDepth);`],
+    });
+  }
+
+  private encodeFrames(name: string): Statements[number] {
+    this.runtime.add("type Frames");
+    return declareFunction({
+      name: `encode${name}`,
+      doc: `Encodes a \`${name}\` to frames: the payload, then one for each tensor of 256 bytes or more, copied. \`maxDepth\` limits nesting; 64 by default.`,
+      exported: true,
+      parameters: [
+        ["init", `${name}Init`],
+        ["maxDepth?", "number"],
+      ],
+      returns: "Frames",
+      body: [`return ${this.use("encodeFramesWith")}(write${name}, init, ${quote(name)}, maxDepth);`],
+    });
+  }
+
+  value({ name, type }: ValueDefinition): Statements {
+    const parameters = [
+      ["writer", "Writer"],
+      ["value", "unknown"],
+      ["field", "string"],
+    ] as const;
+    return [
+      declareFunction({ name: `write${name}`, parameters, returns: "void", body: this.write(type, "value", "field") }),
+      this.encode(name, `\`${name}\``),
     ];
   }
 
@@ -110,17 +143,7 @@ class EncoderEmitter {
         returns: "void",
         body,
       }),
-      declareFunction({
-        name: `encode${name}`,
-        doc: `Encodes the struct that \`$tag\` names. \`maxDepth\` limits nesting; 64 by default.`,
-        exported: true,
-        parameters: [
-          ["init", `${name}Init`],
-          ["maxDepth?", "number"],
-        ],
-        returns: "Uint8Array<ArrayBuffer>",
-        body: [`return encodeWith(write${name}, init, ${quote(name)}, maxDepth);`],
-      }),
+      this.encode(name, "the struct that `$tag` names"),
     ];
   }
 
@@ -195,7 +218,7 @@ class EncoderEmitter {
   }
 
   private helperBody(type: WireType): string[] {
-    if (type.kind !== "list" && type.kind !== "tuple") return this.write(type, "value", "field");
+    if (type.kind !== "list" && type.kind !== "set" && type.kind !== "tuple") return this.write(type, "value", "field");
     const invalid = this.use("invalidValue");
     const header = this.use("writeArrayHeader");
     const within = this.use("within");

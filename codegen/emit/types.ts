@@ -1,4 +1,5 @@
 import { StructureKind } from "ts-morph";
+import { leavesOf } from "../../schema/derive.ts";
 import type { Model, ModelField, ModelStruct } from "../model.ts";
 import { docText, propertyKey, quote } from "../names.ts";
 import { defaultExpression } from "../pack.ts";
@@ -20,8 +21,22 @@ export function emitTypes(model: Model, options: EmitOptions): Statements {
       },
     );
   }
-  const text = model.structs.flatMap(({ fields }) => fields.flatMap(({ type }) => [decodedType(type), initType(type)])).join(" ");
-  const used = ["DynamicMap", "DynamicMapInit"].filter((name) => text.includes(`${name}<`));
+  for (const { name, type, doc } of model.values) {
+    statements.push(
+      { kind: StructureKind.TypeAlias, name, isExported: true, type: decodedType(type), docs: docs(doc) },
+      {
+        kind: StructureKind.TypeAlias,
+        name: `${name}Init`,
+        isExported: true,
+        type: initType(type),
+        docs: docs(`${docText(doc)} As encoders accept it.`),
+      },
+    );
+  }
+  const types = [...model.structs.flatMap(({ fields }) => fields.map(({ type }) => type)), ...model.values.map(({ type }) => type)];
+  const text = types.flatMap((type) => [decodedType(type), initType(type)]).join(" ");
+  const used = ["DynamicMap<", "DynamicMapInit<"].filter((name) => text.includes(name)).map((name) => name.slice(0, -1));
+  if (types.some((type) => leavesOf(type).some(({ kind }) => kind === "tensor"))) used.push("Tensor");
   if (used.length > 0) statements.unshift(declareImport(options.wire, used, true));
   return statements;
 }

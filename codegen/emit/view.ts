@@ -6,6 +6,7 @@ import { quote } from "../names.ts";
 export function decodedType(type: WireType): string {
   switch (type.kind) {
     case "list":
+    case "set":
       return `${inBrackets(decodedType(type.item))}[]`;
     case "tuple":
       return `[${type.items.map(decodedType).join(", ")}]`;
@@ -30,6 +31,7 @@ export function decodedType(type: WireType): string {
 export function initType(type: WireType): string {
   switch (type.kind) {
     case "list":
+    case "set":
       return `readonly ${inBrackets(initType(type.item))}[]`;
     case "tuple":
       return `readonly [${type.items.map(initType).join(", ")}]`;
@@ -59,6 +61,8 @@ function plainType(type: WireType): string {
       return "string";
     case "bytes":
       return "Uint8Array";
+    case "tensor":
+      return "Tensor";
     case "any":
       return "unknown";
     case "literal":
@@ -82,6 +86,7 @@ const scalarNames = {
   f64: "Float64",
   str: "Str",
   bytes: "Bin",
+  tensor: "Tensor",
   any: "Any",
   dict: "Dict",
   strOrList: "StrOrList",
@@ -91,6 +96,7 @@ const scalarNames = {
 export function typeName(type: WireType): string {
   switch (type.kind) {
     case "list":
+    case "set":
       return `${typeName(type.item)}List`;
     case "tuple":
       return `TupleOf${type.items.map(typeName).join("")}`;
@@ -115,11 +121,15 @@ export function literalText(values: readonly (string | number)[]): string {
   return values.map((value) => (typeof value === "string" ? JSON.stringify(value) : String(value))).join(" or ");
 }
 
+/** What the runtime reads and writes whole lists of. */
+const bulkKinds: ReadonlySet<WireType["kind"]> = new Set(["str", "i32", "i64", "f64"]);
+
 /** Wire types that the runtime has one reader and one writer for, called with the field's name. */
 export function runtimeName(type: WireType): string | undefined {
   switch (type.kind) {
     case "list":
-      return type.item.kind === "str" || type.item.kind === "i64" ? typeName(type) : undefined;
+    case "set":
+      return bulkKinds.has(type.item.kind) ? typeName(type) : undefined;
     case "tuple":
     case "map":
     case "nullable":
@@ -137,6 +147,7 @@ export function runtimeName(type: WireType): string | undefined {
 export function nests(type: WireType): boolean {
   switch (type.kind) {
     case "list":
+    case "set":
       return nests(type.item);
     case "tuple":
       return type.items.some(nests);

@@ -1,16 +1,20 @@
-import type { WireType } from "../../schema/dsl.ts";
+import { leavesOf } from "../../schema/derive.ts";
+import type { ValueDefinition, WireType } from "../../schema/dsl.ts";
 import type { Model, ModelStruct } from "../model.ts";
 import { propertyKey, quote } from "../names.ts";
 import { declareConstant, declareImport, type EmitOptions, type Statements } from "./file.ts";
 
 /** Emits `zod.ts`: validators for what a user gives as JSON. */
 export function emitZod(model: Model, options: EmitOptions): Statements {
-  const types = model.structs.map(({ name }) => `${name}Init`);
+  const types = [...model.structs, ...model.values].map(({ name }) => `${name}Init`);
+  const shared = sharedValidators(model);
   return [
     'import * as z from "zod";',
+    ...(shared.some(([name]) => name === "tensorSchema") ? [declareImport(options.wire, ["Tensor"], true)] : []),
     declareImport(`./types${options.extension}`, types, true),
-    ...sharedValidators(model),
+    ...shared.map(([name, type, value]) => declareConstant({ name, type, value: `/* @__PURE__ */ (() => ${value})()` })),
     ...model.structs.map(validator),
+    ...model.values.map(valueValidator),
   ];
 }
 
@@ -31,12 +35,27 @@ function validator(struct: ModelStruct): Statements[number] {
   });
 }
 
+function valueValidator({ name, type, doc }: ValueDefinition): Statements[number] {
+  return declareConstant({
+    name: `${name}Schema`,
+    doc: `Validates what \`encode${name}\` accepts, as JSON can hold it. ${doc}`,
+    exported: true,
+    type: `z.ZodType<${name}Init>`,
+    value: `/* @__PURE__ */ (() => ${expression(type)})()`,
+  });
+}
+
 const helpers = {
   // JSON has neither bytes nor integers of 64 bits: both may be given as text.
   bytes: [
     "bytesSchema",
     "z.ZodType<Uint8Array>",
     "z.union([z.instanceof(Uint8Array), z.base64().transform((text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)))])",
+  ],
+  tensor: [
+    "tensorSchema",
+    "z.ZodType<Tensor>",
+    "z.strictObject({ dtype: z.string(), shape: z.array(z.int().nonnegative()), data: bytesSchema })",
   ],
   u64: [
     "uint64Schema",
@@ -45,11 +64,12 @@ const helpers = {
   ],
 } as const;
 
-function sharedValidators(model: Model): Statements {
-  const text = model.structs.flatMap(({ fields }) => fields.map(({ type }) => expression(type))).join(" ");
-  return Object.values(helpers)
-    .filter(([name]) => text.includes(name))
-    .map(([name, type, value]) => declareConstant({ name, type, value: `/* @__PURE__ */ (() => ${value})()` }));
+/** The helpers that validators use, and those that these use. */
+function sharedValidators(model: Model): readonly (typeof helpers)[keyof typeof helpers][] {
+  const types = [...model.structs.flatMap(({ fields }) => fields.map(({ type }) => type)), ...model.values.map(({ type }) => type)];
+  const kinds = new Set(types.flatMap(leavesOf).map(({ kind }) => kind));
+  if (kinds.has("tensor")) kinds.add("bytes");
+  return (["bytes", "tensor", "u64"] as const).filter((kind) => kinds.has(kind)).map((kind) => helpers[kind]);
 }
 
 function expression(type: WireType): string {
@@ -72,9 +92,12 @@ function expression(type: WireType): string {
       return "z.string()";
     case "bytes":
       return "bytesSchema";
+    case "tensor":
+      return "tensorSchema";
     case "any":
       return "z.unknown()";
     case "list":
+    case "set":
       return `z.array(${expression(type.item)})`;
     case "tuple":
       return `z.tuple([${type.items.map(expression).join(", ")}])`;

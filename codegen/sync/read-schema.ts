@@ -52,7 +52,11 @@ function contractType(type: WireType, names: ReadonlyMap<string, string>): Contr
     case "map":
       return { kind: "map", key: { kind: "str" }, value: of(type.value) };
     case "list":
-      return { kind: "list", item: of(type.item) };
+    case "set":
+      return { kind: type.kind, item: of(type.item) };
+    case "tensor":
+      // what its fields have in Python
+      return { kind: "imported", name: "Tensor" };
     case "tuple":
       return { kind: "tuple", items: type.items.map(of) };
     case "nullable":

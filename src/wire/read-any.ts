@@ -1,7 +1,8 @@
 import { keyStep, within } from "./failure.ts";
+import { readExtHeader } from "./read-ext.ts";
 import { readFloat, readInteger } from "./read-numbers.ts";
 import { readRepeatedStr, readStr } from "./read-text.ts";
-import { need, newList, readArrayHeader, readBin, readCopy, readMapHeader, uint16At, uint32At } from "./read-values.ts";
+import { newList, readArrayHeader, readBin, readCopy, readMapHeader } from "./read-values.ts";
 import { decodeWith, enterReader, formatName, malformed, type Reader, unexpected } from "./reader.ts";
 import { type DynamicMap, Ext } from "./values.ts";
 
@@ -76,29 +77,8 @@ function readAnyList(reader: Reader, field: string): unknown[] {
 }
 
 function readExt(reader: Reader, field: string): Ext {
-  const { bytes, position } = reader;
-  const format = bytes[position] as number;
-  let length: number;
-  let start: number;
-  if (format >= 0xd4 && format <= 0xd8) {
-    length = 1 << (format - 0xd4);
-    start = position + 1;
-  } else if (format === 0xc7) {
-    need(reader, position, 2, field);
-    length = bytes[position + 1] as number;
-    start = position + 2;
-  } else if (format === 0xc8) {
-    need(reader, position, 3, field);
-    length = uint16At(bytes, position + 1);
-    start = position + 3;
-  } else {
-    need(reader, position, 5, field);
-    length = uint32At(bytes, position + 1);
-    start = position + 5;
-  }
-  need(reader, start, 1, field);
-  const type = ((bytes[start] as number) << 24) >> 24;
-  return new Ext(type, readCopy(reader, field, start + 1, length));
+  const { type, length } = readExtHeader(reader, field);
+  return new Ext(type, readCopy(reader, field, reader.position, length));
 }
 
 /** Reads one item of a map, as generated code does for the type of its values. */

@@ -1,5 +1,5 @@
 import { Failure } from "./failure.ts";
-import { int32At, need, readArrayHeader, uint16At, uint32At } from "./read-values.ts";
+import { int32At, need, uint16At, uint32At } from "./read-values.ts";
 import { malformed, type Reader, unexpected } from "./reader.ts";
 
 /** Reads an integer of any width; a bigint where a number would round it. */
@@ -129,44 +129,4 @@ export function readFloat64(reader: Reader, field: string): number {
 
 function isIntegerFormat(format: number): boolean {
   return format < 0x80 || format >= 0xe0 || (format >= 0xcc && format <= 0xd3);
-}
-
-/** Reads a list of 64-bit signed integers. */
-export function readInt64List(reader: Reader, field: string): number[] {
-  const length = readArrayHeader(reader, field);
-  const { position } = reader;
-  try {
-    // Literals are allocated in line: half the cost of `new Array` for the short lists that shapes are.
-    switch (length) {
-      case 0:
-        return [];
-      case 1:
-        return [readInt64(reader, "")];
-      case 2:
-        return [readInt64(reader, ""), readInt64(reader, "")];
-      case 3:
-        return [readInt64(reader, ""), readInt64(reader, ""), readInt64(reader, "")];
-      case 4:
-        return [readInt64(reader, ""), readInt64(reader, ""), readInt64(reader, ""), readInt64(reader, "")];
-    }
-    const list = new Array<number>(length);
-    for (let i = 0; i < length; i++) list[i] = readInt64(reader, "");
-    return list;
-  } catch (error) {
-    throw atElement(reader, error, field, position);
-  }
-}
-
-// Which element failed is found by reading those before it again: counting them all the time would cost every list.
-function atElement(reader: Reader, error: unknown, field: string, start: number): unknown {
-  if (!(error instanceof Failure)) return error;
-  const failed = error.offset === reader.end ? reader.position : (error.offset ?? 0);
-  reader.position = start;
-  let index = 0;
-  while (reader.position < failed) {
-    readInteger(reader, "");
-    index++;
-  }
-  error.path = `${field}[${index}]`;
-  return error;
 }

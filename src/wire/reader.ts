@@ -3,6 +3,8 @@ import { defaultMaxDepth } from "./limits.ts";
 import { isBytes } from "./values.ts";
 import { checkMaxDepth } from "./writer.ts";
 
+const noFrames: readonly Uint8Array[] = [];
+
 /**
  * A message that is being decoded. Reads behind its end give `undefined`, which no format byte equals; everything that
  * takes more than one byte is checked against `end` first.
@@ -16,6 +18,8 @@ export class Reader {
   depth = 0;
   /** How many may be. */
   readonly maxDepth: number;
+  /** All frames of the message, the payload first; empty where it is but one. */
+  frames: readonly Uint8Array[] = noFrames;
   private view: DataView | undefined = undefined;
 
   constructor(bytes: Uint8Array, maxDepth: number) {

@@ -1,5 +1,6 @@
 import { Failure, keyStep, within } from "./failure.ts";
 import { isBytes, isExt, isFloat } from "./values.ts";
+import { writeExt } from "./write-ext.ts";
 import { writeBigInteger, writeSafeInteger } from "./write-integers.ts";
 import { writeStr } from "./write-text.ts";
 import { invalidValue, writeArrayHeader, writeBin, writeDouble, writeMapHeader, writeNil } from "./write-values.ts";
@@ -169,32 +170,4 @@ function writeMapEntries(
   }
   if (written !== size) throw new Failure("invalid_value", field, "a Map that stays as it is", "one that changed while it was encoded");
   writer.depth--;
-}
-
-function writeExt(writer: Writer, type: unknown, data: unknown, field: string): void {
-  if (typeof type !== "number" || !Number.isInteger(type) || type < -128 || type > 127) {
-    throw invalidValue(field, "an extension type within -128 .. 127", type);
-  }
-  if (!isBytes(data)) throw invalidValue(field, "extension data as a Uint8Array", data);
-  const { length } = data;
-  reserve(writer, 6 + length);
-  const { bytes, view } = writer;
-  let { position } = writer;
-  // 1, 2, 4, 8 and 16 bytes have formats of their own.
-  if (length >= 1 && length <= 16 && (length & (length - 1)) === 0) bytes[position++] = 0xd4 + (31 - Math.clz32(length));
-  else if (length < 0x100) {
-    bytes[position++] = 0xc7;
-    bytes[position++] = length;
-  } else if (length < 0x10000) {
-    bytes[position++] = 0xc8;
-    view.setUint16(position, length);
-    position += 2;
-  } else {
-    bytes[position++] = 0xc9;
-    view.setUint32(position, length);
-    position += 4;
-  }
-  bytes[position++] = type;
-  bytes.set(data, position);
-  writer.position = position + length;
 }

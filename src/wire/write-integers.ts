@@ -1,9 +1,9 @@
 import { Failure, kindOf } from "./failure.ts";
-import { invalidValue, writeArrayHeader } from "./write-values.ts";
+import { invalidValue } from "./write-values.ts";
 import { reserve, type Writer } from "./writer.ts";
 
 /** Puts an integer in the smallest format at a position that has room for 9 bytes, and returns the position behind it. */
-function putInteger(bytes: Uint8Array, view: DataView, position: number, value: number): number {
+export function putInteger(bytes: Uint8Array, view: DataView, position: number, value: number): number {
   if (value >= 0) {
     if (value < 0x80) {
       bytes[position] = value;
@@ -86,7 +86,8 @@ export function writeInt64(writer: Writer, value: unknown, field: string): void 
   writeSafeInteger(writer, isSmall(value) ? value : toSafeInteger(value, field));
 }
 
-function toSafeInteger(value: unknown, field: string): number {
+/** A 64-bit signed field as a number; throws where it is none, or not exact. */
+export function toSafeInteger(value: unknown, field: string): number {
   if (typeof value === "number") {
     if (Number.isSafeInteger(value)) return value;
     if (Number.isInteger(value)) throw unsafeInteger(field, value);
@@ -133,34 +134,7 @@ export function writeUint32(writer: Writer, value: unknown, field: string): void
   writeRanged(writer, value, field, 0, 0xffffffff);
 }
 
-/** So many integers share one check for room. */
-const chunk = 64;
-
-/** Writes a list of 64-bit signed integers. */
-export function writeInt64List(writer: Writer, value: unknown, field: string): void {
-  if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
-  const list: readonly unknown[] = value;
-  const { length } = list;
-  let i = 0;
-  do {
-    const stop = length - i > chunk ? i + chunk : length;
-    reserve(writer, 5 + 9 * (stop - i));
-    if (i === 0) writeArrayHeader(writer, length);
-    const { bytes, view } = writer;
-    let { position } = writer;
-    for (; i < stop; i++) {
-      const item = list[i];
-      position = putInteger(bytes, view, position, isSmall(item) ? item : toSafeListInteger(item, field, i));
-    }
-    writer.position = position;
-  } while (i < length);
-}
-
-function toSafeListInteger(value: unknown, field: string, index: number): number {
-  return typeof value === "number" && Number.isSafeInteger(value) ? value : toSafeInteger(value, `${field}[${index}]`);
-}
-
-// Most integers take this branch.
-function isSmall(value: unknown): value is number {
+/** Whether an integer has 32 bits, as most have: one comparison, without a call. */
+export function isSmall(value: unknown): value is number {
   return typeof value === "number" && (value | 0) === value;
 }

@@ -49,15 +49,19 @@ export function writeFloat64(writer: Writer, value: unknown, field: string): voi
 
 /** Writes a float64 into room that the caller has made. */
 export function writeDouble(writer: Writer, value: number): void {
-  const { position } = writer;
-  writer.bytes[position] = 0xcb;
-  writer.view.setFloat64(position + 1, value);
+  writer.position = putDouble(writer.bytes, writer.view, writer.position, value);
+}
+
+/** Puts a float64 at a position that has room for 9 bytes, and returns the position behind it. */
+export function putDouble(bytes: Uint8Array, view: DataView, position: number, value: number): number {
+  bytes[position] = 0xcb;
+  view.setFloat64(position + 1, value);
   // msgspec writes one NaN; the bits of JavaScript's are not specified.
   if (Number.isNaN(value)) {
-    writer.view.setUint32(position + 1, 0x7ff80000);
-    writer.view.setUint32(position + 5, 0);
+    view.setUint32(position + 1, 0x7ff80000);
+    view.setUint32(position + 5, 0);
   }
-  writer.position = position + 9;
+  return position + 9;
 }
 
 /** Writes an array's header. */

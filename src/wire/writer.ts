@@ -21,6 +21,8 @@ export class Writer {
   depth = 0;
   /** How many may be. */
   maxDepth = defaultMaxDepth;
+  /** Where bytes go that are a frame of their own; absent where the message has one frame. */
+  frames: Uint8Array<ArrayBuffer>[] | undefined = undefined;
   /** Whether a message is being written. */
   busy = false;
   /** Where the message begins; a block that grows moves it. */

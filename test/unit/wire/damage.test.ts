@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import * as messages from "../../../src/messages.ts";
 import { isEngineWireError } from "../../../src/wire/errors.ts";
 import { decodeAny } from "../../../src/wire/index.ts";
-import { decodeFromSocket, decodeStruct, payloadOf } from "../../vectors/message.ts";
-import { fromHex, type Vector } from "../../vectors/notation.ts";
+import { decodeFrames, decodeFromSocket, framesOf } from "../../vectors/message.ts";
+import type { Vector } from "../../vectors/notation.ts";
 
-const vectors = ["control-requests", "control-replies", "handshake"].flatMap(
+const vectors = ["control-requests", "control-replies", "handshake", "generate", "abort", "output-batches"].flatMap(
   (file) => JSON.parse(readFileSync(new URL(`../../vectors/${file}.json`, import.meta.url), "utf8")) as Vector[],
 );
 
@@ -24,15 +24,15 @@ test("a message cut anywhere is refused", () => {
   let checks = 0;
   const wrong: string[] = [];
   for (const vector of vectors) {
-    const bytes = fromHex(payloadOf(vector));
+    const [bytes = new Uint8Array(), ...aux] = framesOf(vector);
     // At every byte; of the few long ones, at fifty places each.
     const step = bytes.length < 2000 ? 1 : Math.floor(bytes.length / 50);
     for (let length = 0; length < bytes.length; length += step) {
       checks++;
       const cut = bytes.subarray(0, length);
       for (const decode of [
-        () => decodeStruct(messages, vector.type, cut),
-        () => decodeFromSocket(messages, vector, cut),
+        () => decodeFrames(messages, vector.type, [cut, ...aux]),
+        () => decodeFromSocket(messages, vector, [cut, ...aux]),
         () => decodeAny(cut),
       ]) {
         const result = outcome(decode);
@@ -41,20 +41,20 @@ test("a message cut anywhere is refused", () => {
     }
   }
   expect(wrong).toEqual([]);
-  expect(checks).toBe(38_712);
+  expect(checks).toBe(62_081);
 });
 
 test("a message with any byte changed decodes or is refused, and never does anything else", () => {
   const counts = { value: 0, error: 0 };
   const wrong: string[] = [];
   for (const vector of vectors) {
-    const bytes = fromHex(payloadOf(vector));
+    const [bytes = new Uint8Array(), ...aux] = framesOf(vector);
     if (bytes.length > 250) continue;
     for (let place = 0; place < bytes.length; place++) {
       const original = bytes[place] as number;
       for (const changed of [original ^ 0x01, original ^ 0x20, original ^ 0x80, 0xc1, 0xdd, 0xdf, 0xdb, 0xc6, 0xff]) {
         bytes[place] = changed;
-        const result = outcome(() => decodeStruct(messages, vector.type, bytes));
+        const result = outcome(() => decodeFrames(messages, vector.type, [bytes, ...aux]));
         if (result === "value" || result === "error") counts[result]++;
         else wrong.push(`${vector.name} byte ${place} as ${changed}: ${result}`);
       }
