@@ -5,13 +5,14 @@ import { type Rules, ruleRefusal, type SimulatedEngineOptions } from "../testing
 export interface EngineFlags extends SimulatedEngineOptions {
   readonly initTimeoutS: number;
   readonly weightsGroup: boolean;
+  readonly logprobs: boolean;
   readonly asReleased: boolean;
   readonly untilStdinCloses: boolean;
   readonly trace: boolean;
   readonly traceOutputs: boolean;
 }
 
-type Rule = { readonly op: string; rank?: number; times?: number; message?: string; ms?: number };
+type Rule = { readonly op?: string; readonly fault?: string; rank?: number; times?: number; message?: string; ms?: number };
 
 function number(text: string): number {
   const value = Number(text);
@@ -19,7 +20,7 @@ function number(text: string): number {
   return value;
 }
 
-/** Reads `OP[@RANK][#N][=VALUE]` behind those read before. */
+/** Reads `OP[@RANK][#N][=VALUE]`, where a batch fault may stand for OP, behind those read before. */
 export function readRule(kind: keyof Rules, text: string, before: readonly Rule[] = []): readonly Rule[] {
   const [, target = "", value] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? [];
   const [where = "", times] = split(target, "#");
@@ -28,7 +29,7 @@ export function readRule(kind: keyof Rules, text: string, before: readonly Rule[
   if (rank !== undefined && !/^\d+$/.test(rank)) throw new InvalidArgumentError("@RANK is a number");
   const refusal = ruleRefusal(kind, op);
   if (refusal !== undefined) throw new InvalidArgumentError(refusal);
-  const rule: Rule = { op };
+  const rule: Rule = kind === "badBatch" ? { fault: op } : { op };
   if (rank !== undefined) rule.rank = Number(rank);
   if (times !== undefined) rule.times = Number(times);
   if (kind === "delayOp" || kind === "lateReply") {
@@ -69,6 +70,10 @@ export function addEngineFlags(command: Command): Command {
     .addOption(count("--kv-pages <n>", "cache pages of 16 tokens", 512))
     .addOption(count("--max-model-len <n>", "prompt and output together, in tokens", 4096))
     .addOption(count("--max-batch <n>", "requests that run at a time", 8))
+    .addOption(new Option("--max-batch-tokens <n>", "tokens of one forward; 256, or --max-batch where that is more").argParser(number))
+    .option("--logprobs", "logprobs may be asked for", false)
+    .option("--no-weights-in-tokens", "every token is one of the first weights', whatever is loaded")
+    .addOption(count("--output-columns <n>", "columns of an output batch: 22, or the 8, 9 or 13 of older engines", 22))
     .option("--host-l2", "a host cache behind the device's", false)
     .addOption(count("--cache-ack-ms <ms>", "a copy to the host cache is acknowledged that late", 0))
     .option("--eplb", "the expert rebalance is on", false)
@@ -90,16 +95,18 @@ export function addEngineFlags(command: Command): Command {
     .addOption(rule("--delay-op <rule>", "delayOp", "OP[@RANK][#N]=MS: OP takes that long, and the loop stands still"))
     .addOption(rule("--drop-reply <rule>", "dropReply", "OP[@RANK][#N]: OP's reply is not sent"))
     .addOption(rule("--late-reply <rule>", "lateReply", "OP[@RANK][#N]=MS: OP's reply leaves that late, and the loop goes on"))
-    .addOption(rule("--duplicate-reply <rule>", "duplicateReply", "OP[@RANK][#N]: OP's reply is sent twice"));
+    .addOption(rule("--duplicate-reply <rule>", "duplicateReply", "OP[@RANK][#N]: OP's reply is sent twice"))
+    .addOption(rule("--bad-batch <rule>", "badBatch", "FAULT[@RANK][#N]: an output batch goes wrong"));
 }
 
 /** The engine that flags describe. */
 export function engineOptionsOf(flags: EngineFlags): SimulatedEngineOptions {
-  const { initTimeoutS, weightsGroup, asReleased, untilStdinCloses, trace, traceOutputs, ...options } = flags;
+  const { initTimeoutS, weightsGroup, logprobs, asReleased, untilStdinCloses, trace, traceOutputs, ...options } = flags;
   return {
     ...options,
     initTimeoutMs: initTimeoutS * 1000,
     needsWeightsGroup: weightsGroup,
+    outputLogprobs: logprobs,
     stopsWithFrontend: !asReleased,
   };
 }
@@ -107,7 +114,8 @@ export function engineOptionsOf(flags: EngineFlags): SimulatedEngineOptions {
 /** What stands below the flags in `--help`. */
 export const engineHelp = `
 Each rule may be given several times. OP is an operation's name, such as UpdateWeightFromDisk, or Forward, or Admit. A rule
-applies on its rank, else on every one, and the first N times, else always. A request's k-th generated token is 1000 + k.
+applies on its rank, else on every one, and the first N times, else always. FAULT is unequal-columns,
+unknown-rid or after-finish. The token at position k of a request is 1000 + k, plus 100000 for every load of weights.
 
 Lines on stdout are JSON objects with an "event"; wait for "all_ready". SIGTERM and SIGINT stop the engine, which says
 ENGINE_CORE_DEAD; so does the loss of the frontend. The last line is the "exit" event: asked and frontend_lost exit with 0,

@@ -1,4 +1,5 @@
 import type { GenerateRequest, SamplingParams } from "./generate-request.ts";
+import { type LogprobsWanted, tokenIds } from "./logprobs.ts";
 import type { EngineMessage } from "./messages.ts";
 
 /** Room the engine keeps free of prompt, for output and its own bookkeeping. */
@@ -10,33 +11,52 @@ const vocabulary = 100_000;
 /** From here on a top-k is refused; -1 turns it off, and so does what the real engine and the gateway make of -1. */
 const topKLimit = 128;
 const topKOff = 2 ** 30;
+/** Most alternatives of a token that can be asked for. */
+const maxTopLogprobs = 20;
+
+/** What admission depends on. */
+export interface AdmissionLimits {
+  /** Prompt and output together, in tokens. */
+  readonly maxModelLen: number;
+  /** Logprobs may be asked for. */
+  readonly outputLogprobs: boolean;
+}
 
 /**
- * What becomes of a generate request in an engine of `maxModelLen`: admitted with its budget clamped to the context, or
- * refused with a reason its client gets. `undefined` for one without a single request id, which nobody could be told of.
+ * What becomes of a generate request: admitted with its budget clamped to the context, or refused with a reason its
+ * client gets. `undefined` for one without a single request id, which nobody could be told of.
  */
-export function admit(request: GenerateRequest, maxModelLen: number): EngineMessage | undefined {
+export function admit(request: GenerateRequest, limits: AdmissionLimits): EngineMessage | undefined {
   const { rid, sampling } = request;
   if (typeof rid !== "string") return undefined;
   const prompt = request.inputIds ?? [];
   const stopTokenIds = sampling.ignoreEos ? [] : [...new Set(sampling.stopTokenIds)].sort((a, b) => a - b);
-  const message = request.validationError ?? refusal(request, maxModelLen - promptMargin) ?? lateRefusal(request, stopTokenIds);
+  const message = request.validationError ?? refusal(request, limits) ?? lateRefusal(request, stopTokenIds);
   if (message !== undefined) return { kind: "refused", rid, promptTokens: prompt.length, message };
-  const room = maxModelLen - prompt.length - 2;
+  const room = limits.maxModelLen - prompt.length - 2;
   return {
     kind: "add",
     admission: {
       rid,
       prompt,
       maxNewTokens: Math.min(sampling.maxNewTokens ?? Number.POSITIVE_INFINITY, room),
+      minNewTokens: sampling.minNewTokens,
       stopTokenIds,
       stream: request.stream,
       streamInterval: sampling.streamInterval,
+      logprobs: request.returnLogprob ? logprobsWanted(request, prompt.length - 1) : undefined,
     },
   };
 }
 
-function refusal({ inputIds, returnLogprob, unsupported, sampling }: GenerateRequest, longestPrompt: number): string | undefined {
+/** The default start is the last position, whose token's successor is the first output: nothing of the prompt is scored. */
+function logprobsWanted({ logprobStartLen, topLogprobsNum }: GenerateRequest, last: number): LogprobsWanted {
+  return { start: logprobStartLen < 0 ? last : Math.min(logprobStartLen, last), top: topLogprobsNum };
+}
+
+function refusal(request: GenerateRequest, { maxModelLen, outputLogprobs }: AdmissionLimits): string | undefined {
+  const { inputIds, returnLogprob, unsupported, sampling } = request;
+  const longestPrompt = maxModelLen - promptMargin;
   if (sampling.n !== 1) {
     return `n=${sampling.n} is not supported on the msgpack wire; the frontend must fan out n > 1 itself`;
   }
@@ -45,7 +65,11 @@ function refusal({ inputIds, returnLogprob, unsupported, sampling }: GenerateReq
   if (inputIds.length > longestPrompt) {
     return `the prompt has ${inputIds.length} tokens; this engine admits at most ${longestPrompt}`;
   }
-  if (returnLogprob) return "logprobs were requested but the server was started without --enable-output-logprobs";
+  if (returnLogprob) {
+    if (!outputLogprobs) return "logprobs were requested but the server was started without --enable-output-logprobs";
+    const reason = logprobRefusal(request, inputIds);
+    if (reason !== undefined) return reason;
+  }
   if (sampling.constrained) {
     return "Grammar-based generation (json_schema, regex, ebnf, structural_tag) is not supported when the server is launched with --grammar-backend none";
   }
@@ -53,6 +77,20 @@ function refusal({ inputIds, returnLogprob, unsupported, sampling }: GenerateReq
     return "stop strings are not matched on the msgpack wire; the frontend matches them and sends stop_token_ids only";
   }
   return samplingRefusal(sampling);
+}
+
+function logprobRefusal(request: GenerateRequest, prompt: readonly number[]): string | undefined {
+  const { topLogprobsNum: top, logprobStartLen: start, sampling } = request;
+  if (top !== 0 && !(top > 0 && top <= maxTopLogprobs)) return `top_logprobs_num must be between 1 and ${maxTopLogprobs}, got ${top}.`;
+  if (top > 0 && (sampling.maxNewTokens ?? 0) > 1) {
+    return "top_logprobs_num > 0 needs max_new_tokens <= 1: top-k logprobs are computed for the prompt and the token a prefill samples, not for decode steps.";
+  }
+  if (request.wantsTokenIdsLogprob) return "token_ids_logprob is not supported yet";
+  if (start < -1) return `logprob_start_len must be -1 or >= 0, got ${start}.`;
+  if (start >= prompt.length) return `logprob_start_len (${start}) must be smaller than the prompt length (${prompt.length}).`;
+  // here every token id is the model's: a request may well have outputs in its prompt, which lie beyond the vocabulary
+  if (start < 0 || start >= prompt.length - 1 || prompt.every((token) => token >= 0)) return undefined;
+  return `prompt logprobs need every prompt token id inside the vocabulary [0, ${tokenIds}); input_ids contains one outside it.`;
 }
 
 function lateRefusal({ sessionId }: GenerateRequest, stopTokenIds: readonly number[]): string | undefined {

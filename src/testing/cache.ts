@@ -1,20 +1,4 @@
-/** Tokens of a cache page, and the length prefixes are matched by. */
-export const pageTokens = 16;
-
-/** Pages a number of tokens takes. */
-export function pagesOf(tokens: number): number {
-  return Math.ceil(tokens / pageTokens);
-}
-
-/** The keys of `tokens` after 1, 2, ... of them: each stands for everything up to there, by a chained hash. */
-function prefixKeys(tokens: readonly number[]): string[] {
-  let [one, two] = [0x811c9dc5, 0x9e3779b1];
-  return tokens.map((token) => {
-    one = Math.imul(one ^ token, 0x01000193);
-    two = Math.imul(two ^ token, 0x85ebca6b) ^ (two >>> 13);
-    return `${one >>> 0}:${two >>> 0}`;
-  });
-}
+import { Prefix, pageTokens } from "./prefix.ts";
 
 /**
  * What a later request may begin with, and its copies on the host: full pages, and of a request that ended also the
@@ -24,8 +8,8 @@ export class PrefixCache {
   readonly #capacity: number;
   readonly #host: { readonly ackMs: number } | undefined;
   /** Keys in order of last use, oldest first. */
-  readonly #pages = new Set<string>();
-  readonly #onHost = new Set<string>();
+  readonly #pages = new Set<number>();
+  readonly #onHost = new Set<number>();
   #copies: number[] = [];
 
   /** `capacity` in pages; `host` when a host cache stands behind the device's. */
@@ -34,20 +18,29 @@ export class PrefixCache {
     this.#host = host;
   }
 
-  /** Tokens of a prompt that need not be computed; never its last one. */
-  match(prompt: readonly number[]): number {
-    const keys = prefixKeys(prompt.slice(0, -1));
+  /** Tokens of a prompt that need not be computed, `most` at most; never its last one. */
+  match(prompt: readonly number[], most = Number.POSITIVE_INFINITY): number {
+    const end = Math.min(prompt.length - 1, most);
+    const prefix = new Prefix();
     let matched = 0;
-    while (this.#use(keys[matched + pageTokens - 1])) matched += pageTokens;
-    for (let tail = Math.min(pageTokens - 1, keys.length - matched); tail > 0; tail -= 1) {
-      if (this.#use(keys[matched + tail - 1])) return matched + tail;
+    let tails: number[] = [];
+    for (let at = 0; at < end; at += 1) {
+      prefix.append(prompt[at] ?? 0);
+      tails.push(prefix.key);
+      if (tails.length < pageTokens) continue;
+      if (!this.#use(prefix.key)) break;
+      matched += pageTokens;
+      tails = [];
+    }
+    for (let tail = Math.min(tails.length, pageTokens - 1); tail > 0; tail -= 1) {
+      if (this.#use(tails[tail - 1])) return matched + tail;
     }
     return matched;
   }
 
-  /** Keeps the full pages of `tokens`, and of a request that `ended` the rest; with a host cache its copy begins then. */
-  keep(tokens: readonly number[], ended: boolean, now: number): void {
-    const keys = prefixKeys(tokens).filter((_, index) => (index + 1) % pageTokens === 0 || (ended && index === tokens.length - 1));
+  /** Keeps the full pages of `prefix`, and of a request that `ended` the rest; with a host cache its copy begins then. */
+  keep(prefix: Prefix, ended: boolean, now: number): void {
+    const keys = ended && prefix.length % pageTokens > 0 ? [...prefix.pages, prefix.key] : prefix.pages;
     for (const key of keys) {
       this.#pages.delete(key);
       this.#pages.add(key);
@@ -56,13 +49,14 @@ export class PrefixCache {
       for (const key of keys) this.#onHost.add(key);
       this.#copies.push(now + this.#host.ackMs);
     }
+    if (this.#pages.size <= this.#capacity) return;
     for (const oldest of this.#pages) {
       if (this.#pages.size <= this.#capacity) break;
       this.#pages.delete(oldest);
     }
   }
 
-  #use(key: string | undefined): boolean {
+  #use(key: number | undefined): boolean {
     if (key === undefined || !this.#pages.delete(key)) return false;
     this.#pages.add(key);
     return true;

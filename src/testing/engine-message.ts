@@ -1,6 +1,6 @@
 import type { ControlDialect } from "../transport/capabilities.ts";
 import { decodeAny } from "../wire/index.ts";
-import { admit } from "./admission.ts";
+import { type AdmissionLimits, admit } from "./admission.ts";
 import { readControlRequest } from "./control-request.ts";
 import { readGenerateRequest } from "./generate-request.ts";
 import type { EngineMessage } from "./messages.ts";
@@ -13,13 +13,17 @@ const [add, abort, control] = [0, 1, 2];
  * Reads what reached an input socket. Throws for what an engine drops with a warning and no answer: an unknown type, a
  * payload that does not decode or is in the other control dialect, a generate request without a single request id.
  */
-export function readEngineMessage(frames: readonly Uint8Array[], maxModelLen: number, dialect: ControlDialect = "tagged"): EngineMessage {
+export function readEngineMessage(
+  frames: readonly Uint8Array[],
+  limits: AdmissionLimits,
+  dialect: ControlDialect = "tagged",
+): EngineMessage {
   const [type, payload] = frames;
   if (type === undefined || payload === undefined) throw new TypeError("a message has a type and a payload");
   if (type.length !== 1) throw new TypeError(`the type frame has ${type.length} bytes`);
   switch (type[0]) {
     case add: {
-      const message = admit(readGenerateRequest(payload), maxModelLen);
+      const message = admit(readGenerateRequest(payload), limits);
       if (message === undefined) throw new TypeError("a generate request needs a single request id");
       return message;
     }

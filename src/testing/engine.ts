@@ -14,6 +14,18 @@ import type { Rules } from "./rules.ts";
 import { type Answered, announceSlim, encodeSlimRefusal, encodeSlimReply } from "./slim-reply.ts";
 import { EngineCrash } from "./stops.ts";
 
+/** What can be seen of a rank's weights. */
+export interface WeightsState {
+  /** Changes with each load, and is equal on ranks that loaded the same things in the same order. */
+  readonly checksum: string;
+  /** The label of the last update that succeeded on every rank; null before the first that named one. */
+  readonly version: string | null;
+  /** How many loads this rank's device applied, those included that failed on another rank. */
+  readonly updates: number;
+  /** The label at each number of updates from 0 on: `versions[weightsOfToken(token)]` is that of the weights a token came from. */
+  readonly versions: readonly (string | null)[];
+}
+
 /** What can be seen of one rank from outside, which no frontend could see. */
 export interface RankState {
   /** Its index on the wire. */
@@ -35,8 +47,8 @@ export interface RankState {
   /** Requests admitted and not ended, and those of them not yet in a batch. */
   readonly running: number;
   readonly waiting: number;
-  /** The weights: changes with each load, and equal on ranks that loaded the same things in the same order. */
-  readonly weights: { readonly checksum: string; readonly version: string | null; readonly updates: number };
+  /** The weights as they are now. */
+  readonly weights: WeightsState;
   /** Control operations received and replies sent, by name. */
   readonly received: ReadonlyMap<string, number>;
   readonly replied: ReadonlyMap<string, number>;
@@ -133,7 +145,7 @@ class Engine implements SimulatedEngine {
     const found = this.#group.ranks[rank];
     if (found === undefined) throw new RangeError(`there is no rank ${rank}`);
     const { controls, device, scheduler } = found;
-    const { checksum, version, updates } = device.weights;
+    const { checksum, version, updates, versions } = device.weights;
     return {
       index: this.#settings.index + rank,
       paused: controls.paused,
@@ -145,7 +157,7 @@ class Engine implements SimulatedEngine {
       profiling: device.profiling,
       running: found.numRunning,
       waiting: scheduler.numWaiting,
-      weights: { checksum, version, updates },
+      weights: { checksum, version, updates, versions },
       received: new Map(this.#received[rank]),
       replied: new Map(this.#replied[rank]),
     };
@@ -217,8 +229,8 @@ class Engine implements SimulatedEngine {
   #receive(rank: number, frames: Uint8Array[]): void {
     let message: EngineMessage;
     try {
-      const { maxModelLen, dialect, control } = this.#settings;
-      message = readEngineMessage(frames, maxModelLen, dialect);
+      const { dialect, control } = this.#settings;
+      message = readEngineMessage(frames, this.#settings, dialect);
       if ((message.kind === "control" || message.kind === "refused_call") && !control)
         throw new TypeError("this engine has no control operations");
     } catch (error) {
@@ -264,7 +276,7 @@ class Engine implements SimulatedEngine {
         return;
       case "outputs":
         this.#tell({ event: "outputs", rank: effect.rank, rows: effect.rows });
-        this.#links[effect.rank]?.send(encodeOutputBatch(effect.rows, this.#settings.index + effect.rank, effect.load));
+        this.#links[effect.rank]?.send(encodeOutputBatch(effect, this.#settings.index + effect.rank, this.#settings.outputColumns));
         return;
       case "dropped":
         this.#tell({ event: "reply_dropped", rank: effect.rank, reply: effect.reply });

@@ -1,4 +1,5 @@
 import type { ControlOutputInit, EngineCoreReadyResponseInit } from "../../generated/tokenspeed/types.ts";
+import type { BatchFault } from "./batch-faults.ts";
 import type { EngineMessage } from "./messages.ts";
 import type { OutputRow } from "./request.ts";
 
@@ -26,6 +27,7 @@ export type EngineEvent =
     }
   | { readonly event: "reply_dropped"; readonly rank: number; readonly reply: ControlOutputInit }
   | { readonly event: "outputs"; readonly rank: number; readonly rows: readonly OutputRow[] }
+  | { readonly event: "bad_batch"; readonly rank: number; readonly fault: BatchFault }
   | { readonly event: "device"; readonly rank: number; readonly op: string; readonly [field: string]: unknown }
   | { readonly event: "delay"; readonly rank: number; readonly op: string; readonly ms: number }
   | { readonly event: "crash"; readonly rank: number; readonly op: string }

@@ -5,6 +5,11 @@ export interface GenerateRequest {
   readonly rid: unknown;
   readonly inputIds: readonly number[] | null;
   readonly returnLogprob: boolean;
+  /** The first prompt position to score; -1 for none. */
+  readonly logprobStartLen: number;
+  readonly topLogprobsNum: number;
+  /** It asks for the logprobs of certain token ids. */
+  readonly wantsTokenIdsLogprob: boolean;
   readonly stream: boolean;
   /** Features it asks for that this engine host does not have, in the order the engine looks at them. */
   readonly unsupported: string | undefined;
@@ -87,6 +92,9 @@ export function readGenerateRequest(payload: Uint8Array): GenerateRequest {
     rid: fields.at(1, "a request id", orNull(isTextOrTexts), null),
     inputIds: fields.at(4, "a list of integers", orNull(isIntegers), null),
     returnLogprob: fields.at(6, "a bool", isBool, false),
+    logprobStartLen: fields.at(7, "an integer", isInteger, -1),
+    topLogprobsNum: fields.at(8, "an integer", isInteger, 0),
+    wantsTokenIdsLogprob: (fields.at(9, "a list of integers", orNull(isIntegers), null) ?? []).length > 0,
     stream: fields.at(10, "a bool", isBool, false),
     unsupported: unsupportedOf(fields),
     sessionId: Array.isArray(session) && isText(session[0]) ? session[0] : undefined,

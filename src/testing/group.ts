@@ -1,11 +1,11 @@
 import type { ControlOutputInit } from "../../generated/tokenspeed/types.ts";
+import type { SentBatch } from "./batch-faults.ts";
 import type { Queued } from "./controls.ts";
 import type { Outcome } from "./device.ts";
 import type { EngineMessage } from "./messages.ts";
 import { operationOf } from "./operation-names.ts";
 import { Rank, type RankSettings } from "./rank.ts";
 import { commitDelayForwards, Rebalance } from "./rebalance.ts";
-import type { OutputRow } from "./request.ts";
 import { EngineFault } from "./stops.ts";
 import { type DeviceRequest, gatedReply, isWeightLoad, requestedVersion, wantsFlush } from "./weight-operations.ts";
 
@@ -20,7 +20,7 @@ export interface Load {
 /** What a round wants done, in order, by whoever drives it. */
 export type Effect =
   | { readonly kind: "wait"; readonly ms: number }
-  | { readonly kind: "outputs"; readonly rank: number; readonly rows: readonly OutputRow[]; readonly load: Load }
+  | ({ readonly kind: "outputs"; readonly rank: number; readonly load: Load } & SentBatch)
   | {
       readonly kind: "reply";
       readonly rank: number;
@@ -91,7 +91,9 @@ export class Group {
     yield* this.#forward();
     for (const rank of this.ranks) {
       const rows = rank.takeOutputs();
-      if (rows.length > 0) yield { kind: "outputs", rank: rank.rank, rows, load: this.#loadOf(rank) };
+      if (rows.length === 0) continue;
+      const load = this.#loadOf(rank);
+      for (const batch of rank.batches(rows)) yield { kind: "outputs", rank: rank.rank, ...batch, load };
     }
     for (const rank of this.ranks) rank.finishDrain(this.#now(), this.#rebalance.due);
     yield* this.#replies();
@@ -151,7 +153,7 @@ export class Group {
         continue;
       }
       const refusal = controls.commitVersion(request);
-      if (refusal === undefined) device.weights.version = requestedVersion(request) ?? device.weights.version;
+      if (refusal === undefined) device.weights.publish(requestedVersion(request) ?? device.weights.version);
       controls.reply(gatedReply(request, refusal === undefined, refusal ?? message), callId);
     }
   }
@@ -205,7 +207,7 @@ export class Group {
     const any = batches.some((batch) => batch.length > 0);
     for (const [index, rank] of this.ranks.entries()) {
       const batch = batches[index] ?? [];
-      if (batch.length > 0) rank.scheduler.dispatch(batch);
+      if (batch.length > 0) rank.dispatch(batch);
       if (any && !rank.controls.memory.asleep) rank.device.forward(this.#settings.forwardMs);
     }
     yield* this.#together();

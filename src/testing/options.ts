@@ -1,13 +1,13 @@
 import type { EngineCoreReadyResponseInit } from "../../generated/tokenspeed/types.ts";
 import type { ControlDialect } from "../transport/capabilities.ts";
 import { EngineWireError } from "../wire/errors.ts";
-import { pageTokens } from "./cache.ts";
 import type { EngineEvent } from "./events.ts";
 import type { GroupSettings } from "./group.ts";
 import type { HandshakeFault } from "./handshake.ts";
 import { memoryRegions } from "./memory.ts";
+import { type ColumnCount, columnCounts } from "./output-batch.ts";
+import { pageTokens } from "./prefix.ts";
 import type { Rules } from "./rules.ts";
-import { maxScheduledTokens } from "./scheduler.ts";
 
 /** How a simulated engine is started. Its rules (`failOp`, `delayOp`, ...) stand beside its other options. */
 export interface SimulatedEngineOptions extends Rules {
@@ -27,8 +27,19 @@ export interface SimulatedEngineOptions extends Rules {
   readonly maxModelLen?: number;
   /** Requests that run at a time. 8 by default. */
   readonly maxBatch?: number;
+  /** Tokens of one forward, prompts and outputs together. 256 by default, or `maxBatch` where that is more. */
+  readonly maxBatchTokens?: number;
   /** Cache pages of 16 tokens. 512 by default. */
   readonly kvPages?: number;
+  /** Logprobs may be asked for, as with the engine's `--enable-output-logprobs`; else such a request is refused. False by default. */
+  readonly outputLogprobs?: boolean;
+  /**
+   * Tokens tell which weights gave them, see `tokenOf`. True by default. With false they are those of the first weights,
+   * whatever is loaded, as in the scripts recorded from the real engine.
+   */
+  readonly weightsInTokens?: boolean;
+  /** Columns of an output batch: 22, or the 8, 9 or 13 that older engines stop after. 22 by default. */
+  readonly outputColumns?: ColumnCount;
   /** The expert rebalance is on. False by default. */
   readonly eplb?: boolean;
   /** A storage tier is on and publishes under this version. Off by default. */
@@ -67,6 +78,8 @@ export interface Settings extends GroupSettings {
   readonly handshake: string;
   readonly index: number;
   readonly maxModelLen: number;
+  readonly outputLogprobs: boolean;
+  readonly outputColumns: ColumnCount;
   readonly control: boolean;
   readonly dialect: ControlDialect;
   readonly initTimeoutMs: number;
@@ -92,6 +105,13 @@ function dialectOf(dialect: ControlDialect): ControlDialect {
   });
 }
 
+function columnsOf(columns: ColumnCount): ColumnCount {
+  if (columnCounts.includes(columns)) return columns;
+  throw new EngineWireError("invalid_argument", `outputColumns is one of ${columnCounts.join(", ")}, not ${columns}`, {
+    found: String(columns),
+  });
+}
+
 /** Fills in the defaults. Throws `invalid_argument` for a value no engine could have. */
 export function settingsOf(options: SimulatedEngineOptions): Settings {
   if (typeof options.handshake !== "string" || options.handshake === "") {
@@ -103,6 +123,7 @@ export function settingsOf(options: SimulatedEngineOptions): Settings {
     if (memoryRegions.includes(region)) continue;
     throw new EngineWireError("invalid_argument", `memoryRegions: there is no region ${JSON.stringify(region)}`, { found: region });
   }
+  const maxBatch = whole("maxBatch", options.maxBatch ?? 8, 1, 65_536);
   return {
     handshake: options.handshake,
     index: whole("index", options.index ?? 0, 0, 65_536 - ranks),
@@ -111,8 +132,12 @@ export function settingsOf(options: SimulatedEngineOptions): Settings {
     memoryRegions: regions,
     forwardMs: milliseconds("forwardMs", options.forwardMs ?? 1),
     maxModelLen: whole("maxModelLen", options.maxModelLen ?? 4096, 8, 2 ** 31),
-    maxBatch: whole("maxBatch", options.maxBatch ?? 8, 1, maxScheduledTokens),
+    maxBatch,
+    maxBatchTokens: whole("maxBatchTokens", options.maxBatchTokens ?? Math.max(256, maxBatch), 1, 2 ** 31),
     kvPages: whole("kvPages", options.kvPages ?? 512, 1, 2 ** 31),
+    outputLogprobs: options.outputLogprobs ?? false,
+    weightsInTokens: options.weightsInTokens ?? true,
+    outputColumns: columnsOf(options.outputColumns ?? 22),
     eplb: options.eplb ?? false,
     l3WeightVersion: options.l3WeightVersion,
     host: options.hostL2 === true ? { ackMs: milliseconds("cacheAckMs", options.cacheAckMs ?? 0) } : undefined,
@@ -138,7 +163,7 @@ export function registrationOf(settings: Settings, rank: number): EngineCoreRead
     dataParallelSize: settings.ranks,
     dataParallelRank: rank,
     maxNumSeqs: settings.maxBatch,
-    maxNumBatchedTokens: maxScheduledTokens,
+    maxNumBatchedTokens: settings.maxBatchTokens,
     instanceId: settings.model,
     kvCacheSizeTokens: tokens,
     kvCacheMaxConcurrency: tokens / settings.maxModelLen,

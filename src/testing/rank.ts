@@ -1,9 +1,10 @@
+import { batchesOf, type SentBatch } from "./batch-faults.ts";
 import { type ControlSettings, Controls } from "./controls.ts";
 import { Device, type Tell } from "./device.ts";
 import type { EngineMessage } from "./messages.ts";
 import { type Admission, abortFinish, type OutputRow, Request } from "./request.ts";
 import { RankRules, type Rules } from "./rules.ts";
-import { Scheduler, type SchedulerSettings } from "./scheduler.ts";
+import { type Batch, Scheduler, type SchedulerSettings } from "./scheduler.ts";
 
 /** How long an abort waits for a request it came before. */
 const earlyAbortMs = 300_000;
@@ -12,6 +13,8 @@ const earlyAbortMs = 300_000;
 export interface RankSettings extends ControlSettings, SchedulerSettings {
   readonly model: string;
   readonly needsWeightsGroup: boolean;
+  /** Tokens tell which weights gave them; else they are those of the first weights. */
+  readonly weightsInTokens: boolean;
   readonly rules: Rules;
 }
 
@@ -21,6 +24,8 @@ export class Rank {
   readonly controls: Controls;
   readonly device: Device;
   readonly scheduler: Scheduler;
+  readonly #weightsInTokens: boolean;
+  readonly #tell: Tell;
   readonly #requests = new Map<string, Request>();
   readonly #earlyAborts = new Map<string, number>();
   #withheld: Request[] = [];
@@ -30,6 +35,8 @@ export class Rank {
     this.rank = rank;
     this.controls = new Controls(settings);
     this.device = new Device(new RankRules(rank, settings.rules), settings.model, settings.needsWeightsGroup, tell);
+    this.#weightsInTokens = settings.weightsInTokens;
+    this.#tell = tell;
     this.scheduler = new Scheduler(settings);
   }
 
@@ -98,6 +105,16 @@ export class Rank {
       this.#requests.delete(request.admission.rid);
       if (request.aborted === "notifying") this.#outputs.push(request.takeOutput());
     }
+  }
+
+  /** A planned batch runs, on the weights as they are now. */
+  dispatch(batch: Batch): void {
+    this.scheduler.dispatch(batch, this.#weightsInTokens ? this.device.weights.updates : 0);
+  }
+
+  /** The output batches of a round's rows. */
+  batches(rows: readonly OutputRow[]): SentBatch[] {
+    return batchesOf(rows, this.device.rules.batches, (fault) => this.#tell("bad_batch", { fault }));
   }
 
   /** Takes the results of all forwards but the newest `depth`. */

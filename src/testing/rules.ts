@@ -1,5 +1,6 @@
 import type { ControlOutputInit } from "../../generated/tokenspeed/types.ts";
 import { EngineWireError } from "../wire/errors.ts";
+import { type BatchRule, batchFaultRefusal, RankBatchRules } from "./batch-faults.ts";
 import { operationNames } from "./operation-names.ts";
 
 /** Where and how often something is made to happen. */
@@ -48,6 +49,8 @@ export interface Rules {
   readonly duplicateReply?: readonly Occasion[];
   /** Another frame is sent in place of the reply. */
   readonly wrongReply?: readonly WrongReplyRule[];
+  /** An output batch is malformed, or has rows it should not have. */
+  readonly badBatch?: readonly BatchRule[];
 }
 
 /** What becomes of an operation besides its delay. */
@@ -72,6 +75,11 @@ interface Applying {
   left: number;
 }
 
+const kinds = ["failOp", "faultOp", "crashOp", "delayOp", "dropReply", "lateReply", "duplicateReply", "wrongReply"] as const;
+
+/** The kinds of rules that are about an operation, a forward or an admission. */
+type OperationRules = (typeof kinds)[number];
+
 const deviceAnswers: readonly string[] = [
   "InitWeightsUpdateGroup",
   "UpdateWeightsFromDistributed",
@@ -84,6 +92,7 @@ const deviceRuns: readonly string[] = ["ReleaseMemoryOccupation", "ResumeMemoryO
 
 /** Why a rule cannot be, in the words of the real peer, or `undefined`. */
 export function ruleRefusal(kind: keyof Rules, op: string): string | undefined {
+  if (kind === "badBatch") return batchFaultRefusal(op);
   const answers = deviceAnswers.includes(op);
   const runs = deviceRuns.includes(op);
   if (!answers && !runs && !operationNames.includes(op)) return "no operation has this name";
@@ -94,7 +103,7 @@ export function ruleRefusal(kind: keyof Rules, op: string): string | undefined {
   return undefined;
 }
 
-function twistOf(kind: keyof Rules, rule: MessageRule & Partial<DelayRule> & Partial<WrongReplyRule>): Twist | undefined {
+function twistOf(kind: OperationRules, rule: MessageRule & Partial<DelayRule> & Partial<WrongReplyRule>): Twist | undefined {
   switch (kind) {
     case "failOp":
       return { kind: "fail", message: rule.message ?? "the stand-in device was told to fail" };
@@ -115,20 +124,22 @@ function twistOf(kind: keyof Rules, rule: MessageRule & Partial<DelayRule> & Par
   }
 }
 
-const kinds = ["failOp", "faultOp", "crashOp", "delayOp", "dropReply", "lateReply", "duplicateReply", "wrongReply"] as const;
-
 /** The rules that apply on one rank. */
 export class RankRules {
   readonly #rank: number;
   readonly #rules: Applying[] = [];
+  /** Those for output batches. */
+  readonly batches: RankBatchRules;
 
   constructor(rank: number, rules: Rules) {
     this.#rank = rank;
+    this.batches = new RankBatchRules(rank);
     this.add(rules);
   }
 
   /** Adds those rules that are for this rank. Throws `invalid_argument` for one that could never apply. */
   add(rules: Rules): void {
+    this.batches.add(rules.badBatch ?? []);
     for (const kind of kinds) {
       for (const rule of rules[kind] ?? []) {
         const refusal = ruleRefusal(kind, rule.op);

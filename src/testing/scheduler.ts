@@ -1,9 +1,8 @@
-import { PrefixCache, pagesOf, pageTokens } from "./cache.ts";
+import { PrefixCache } from "./cache.ts";
+import { pagesOf, pageTokens } from "./prefix.ts";
 import type { OutputRow, Request } from "./request.ts";
 import { EngineCrash } from "./stops.ts";
 
-/** Tokens one forward computes at most, prompts and outputs together. */
-export const maxScheduledTokens = 256;
 /** A page counts as cached this many tokens after its last one: the overlap schedule's lag, as measured. */
 const publicationLag = 3;
 
@@ -11,6 +10,8 @@ const publicationLag = 3;
 export interface SchedulerSettings {
   /** Requests that run at a time. */
   readonly maxBatch: number;
+  /** Tokens one forward computes at most, prompts and outputs together. */
+  readonly maxBatchTokens: number;
   /** Pages of the device's cache. */
   readonly kvPages: number;
   /** A host cache behind the device's, with the time a copy to it takes. */
@@ -29,6 +30,13 @@ interface BatchRow {
 /** A forward's batch. */
 export type Batch = readonly BatchRow[];
 
+/** A forward whose tokens are not known yet. */
+interface Flight {
+  readonly batch: Batch;
+  /** Loads applied to the weights it runs with, which may have changed by the time its tokens are known. */
+  readonly updates: number;
+}
+
 /**
  * Which requests of a rank run in which forward. Forwards overlap with depth 1: a forward's tokens are known when the
  * next one has run, or at once when there is no next one. Kinder than the real scheduler in one respect, so that tests do
@@ -39,8 +47,11 @@ export class Scheduler {
   readonly cache: PrefixCache;
   readonly #settings: SchedulerSettings;
   readonly #waiting: Request[] = [];
-  readonly #running: Request[] = [];
-  readonly #inFlight: Batch[] = [];
+  #running: Request[] = [];
+  readonly #inFlight: Flight[] = [];
+  /** Ids of the requests it holds. */
+  readonly #rids = new Set<string>();
+  #activePages = 0;
 
   constructor(settings: SchedulerSettings) {
     this.#settings = settings;
@@ -64,8 +75,7 @@ export class Scheduler {
 
   /** Pages reserved for requests that run, or that ended with a forward still under way. */
   get activePages(): number {
-    const requests = new Set([...this.#running, ...this.#inFlight.flatMap((batch) => batch.map(({ request }) => request))]);
-    return [...requests].reduce((sum, request) => sum + reserved(request), 0);
+    return this.#activePages;
   }
 
   /** Takes a request. What the real engine aborts on as a process crashes here. */
@@ -73,16 +83,15 @@ export class Scheduler {
     const { rid, prompt } = request.admission;
     if (prompt.length === 0) throw new EngineCrash("ADD with an empty prompt");
     if (reserved(request) > this.#settings.kvPages) throw new EngineCrash("ADD that the whole cache cannot hold");
-    if ([...this.#waiting, ...this.#running].some(({ admission }) => admission.rid === rid)) {
-      throw new EngineCrash(`ADD with the request id of another that runs: ${rid}`);
-    }
+    if (this.#rids.has(rid)) throw new EngineCrash(`ADD with the request id of another that runs: ${rid}`);
+    this.#rids.add(rid);
     this.#waiting.push(request);
   }
 
   /** The next forward's batch: outputs first, then prompts in order as far as the token budget goes. */
   plan(): Batch {
     this.#admit();
-    let budget = maxScheduledTokens;
+    let budget = this.#settings.maxBatchTokens;
     const rows: BatchRow[] = [];
     for (const request of this.#running) {
       if (request.computed < request.admission.prompt.length) continue;
@@ -99,30 +108,50 @@ export class Scheduler {
     return rows;
   }
 
-  /** A planned batch runs. */
-  dispatch(batch: Batch): void {
-    for (const { request, promptTokens } of batch) request.computed += promptTokens;
-    this.#inFlight.push(batch);
+  /** A planned batch runs, with weights that `updates` loads were applied to. */
+  dispatch(batch: Batch, updates: number): void {
+    for (const { request, promptTokens } of batch) {
+      request.computed += promptTokens;
+      request.flights += 1;
+    }
+    this.#inFlight.push({ batch, updates });
   }
 
   /** Takes the results of all forwards but the newest `depth`; returns the outputs due and tells which requests ended. */
   commit(depth: number, now: number, ended: (request: Request) => void): OutputRow[] {
     const outputs: OutputRow[] = [];
-    while (this.#inFlight.length > depth) {
-      for (const { request, givesToken } of this.#inFlight.shift() ?? []) {
+    let anyEnded = false;
+    for (const { batch, updates } of this.#inFlight.splice(0, Math.max(this.#inFlight.length - depth, 0))) {
+      for (const { request, givesToken } of batch) {
+        request.flights -= 1;
         // a forward may still be under way for a request that ended
-        if (!givesToken || !this.#running.includes(request)) continue;
-        request.advance();
-        this.#publish(request, now);
-        if (request.due && request.aborted !== "silently") outputs.push(request.takeOutput());
-        if (request.finish === null) continue;
-        this.#running.splice(this.#running.indexOf(request), 1);
-        // the last token was sampled but never computed
-        this.cache.keep(request.tokens(request.admission.prompt.length + request.generated - 1), true, now);
-        ended(request);
+        if (!request.running) this.#letGo(request);
+        else if (givesToken) {
+          request.advance(updates);
+          this.#publish(request, now);
+          if (request.due && request.aborted !== "silently") outputs.push(request.takeOutput());
+          if (request.finish === null) continue;
+          anyEnded = true;
+          this.#end(request, now);
+          ended(request);
+        }
       }
     }
+    if (anyEnded) this.#running = this.#running.filter(({ running }) => running);
     return outputs;
+  }
+
+  #end(request: Request, now: number): void {
+    request.running = false;
+    this.#rids.delete(request.admission.rid);
+    // the last token was sampled but never computed
+    this.cache.keep(request.prefix(request.admission.prompt.length + request.generated - 1), true, now);
+    this.#letGo(request);
+  }
+
+  /** Gives back the pages of a request that ended, once no forward needs them. */
+  #letGo(request: Request): void {
+    if (request.flights === 0) this.#activePages -= reserved(request);
   }
 
   /** Whether the cache can be dropped: no running request holds a full page, and no copy to the host is under way. */
@@ -136,20 +165,29 @@ export class Scheduler {
     const pages = Math.floor(Math.max(prompt.length, prompt.length + request.generated - publicationLag) / pageTokens);
     if (pages <= request.pages) return;
     request.pages = pages;
-    this.cache.keep(request.tokens(pages * pageTokens), false, now);
+    this.cache.keep(request.prefix(pages * pageTokens), false, now);
   }
 
   #admit(): void {
-    while (this.#running.length < this.#settings.maxBatch) {
-      const next = this.#waiting[0];
-      if (next === undefined || this.activePages + reserved(next) > this.#settings.kvPages) return;
-      this.#waiting.shift();
-      next.cachedTokens = this.cache.match(next.admission.prompt);
+    let admitted = 0;
+    for (const next of this.#waiting) {
+      if (this.#running.length >= this.#settings.maxBatch || this.#activePages + reserved(next) > this.#settings.kvPages) break;
+      admitted += 1;
+      next.cachedTokens = this.cache.match(next.admission.prompt, recomputedFrom(next));
       next.computed = next.cachedTokens;
       next.pages = Math.floor(next.cachedTokens / pageTokens);
+      next.running = true;
       this.#running.push(next);
+      this.#activePages += reserved(next);
     }
+    this.#waiting.splice(0, admitted);
   }
+}
+
+/** Prompt tokens that may come from the cache: the positions that are scored have to be computed. */
+function recomputedFrom({ admission }: Request): number {
+  const { logprobs, prompt } = admission;
+  return logprobs === undefined || logprobs.start >= prompt.length - 1 ? Number.POSITIVE_INFINITY : logprobs.start;
 }
 
 /** Pages a request is given as it starts: for its prompt and its whole budget. */

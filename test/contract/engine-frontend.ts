@@ -38,15 +38,30 @@ export function replyTagOf(op: string): string {
   return tokenspeed.operations.find(({ request }) => request === requests.get(op))?.reply.name ?? "";
 }
 
+/** What an ADD may say besides. */
+export interface GenerateExtras {
+  readonly minNewTokens?: number;
+  readonly ignoreEos?: boolean;
+  readonly streamInterval?: number;
+  readonly returnLogprob?: boolean;
+  readonly logprobStartLen?: number;
+  readonly topLogprobsNum?: number;
+}
+
 /** The payload of an ADD. */
 export function encodeGenerate(
   rid: string,
   inputIds: readonly number[],
   maxNewTokens: number,
   stopTokenIds: readonly number[] | null,
+  extras: GenerateExtras = {},
 ): Uint8Array {
-  const sampling = [maxNewTokens, null, stopTokenIds];
-  return encode(["TokenizedGenerateReqInput", rid, null, null, inputIds, sampling, false, -1, 0, null, true]);
+  const { minNewTokens = 0, ignoreEos = false, streamInterval = null } = extras;
+  const sampling: unknown[] = [maxNewTokens, null, stopTokenIds, 1, 1, -1, 0, 0, 0, 1, minNewTokens, null, null, null, null, ignoreEos];
+  sampling.push(true, true, false, null, null, streamInterval);
+  const { returnLogprob = false, logprobStartLen = -1, topLogprobsNum = 0 } = extras;
+  const logprobs = [returnLogprob, logprobStartLen, topLogprobsNum, null];
+  return encode(["TokenizedGenerateReqInput", rid, null, null, inputIds, sampling, ...logprobs, true]);
 }
 
 function readArrival(frame: Uint8Array): Arrival {
@@ -72,6 +87,8 @@ export class RawFrontend {
   readonly #handshake = new Router({ linger: 0 });
   readonly #input = new Router({ linger: 0 });
   readonly #outputs: Pull[] = [];
+  /** By engine, resolved once its output's connection is lost. */
+  readonly gone: Promise<void>[] = [];
   readonly #engines: number;
   #sending: Promise<void> = Promise.resolve();
 
@@ -86,6 +103,7 @@ export class RawFrontend {
     await frontend.#input.bind("tcp://127.0.0.1:*");
     for (let engine = 0; engine < engines; engine += 1) {
       const output = new Pull({ linger: 0 });
+      frontend.gone.push(new Promise((resolve) => output.events.on("disconnect", () => resolve())));
       await output.bind("tcp://127.0.0.1:*");
       frontend.#outputs.push(output);
       void frontend.#read(output, ([frame]) => frame && arrived(engine, readArrival(frame)));

@@ -7,7 +7,7 @@ import { type EngineStarter, scripts } from "./engine-scripts.ts";
 const unmetNeeds: readonly string[] = [];
 
 const simulated: EngineStarter = (handshake, ranks, flags) => {
-  const started = startEngine({ handshake, ranks, ...flags } as SimulatedEngineOptions);
+  const started = startEngine({ handshake, ranks, weightsInTokens: false, ...flags } as SimulatedEngineOptions);
   return {
     ready: started.then(() => {}),
     exited: started.then((engine) => engine.closed).then(() => {}),

@@ -3,21 +3,26 @@ import { describe, expect, test } from "vitest";
 import { readEngineMessage } from "../../../src/testing/engine-message.ts";
 import { quoted, quotedList } from "../../../src/testing/texts.ts";
 
-const maxModelLen = 100;
+const limits = { maxModelLen: 100, outputLogprobs: false };
 
-function read(type: number, payload: unknown): unknown {
-  return readEngineMessage([Uint8Array.of(type), encode(payload)], maxModelLen);
+function read(type: number, payload: unknown, outputLogprobs = false): unknown {
+  return readEngineMessage([Uint8Array.of(type), encode(payload)], { ...limits, outputLogprobs });
 }
 
 /** An ADD with these sampling parameters and fields by position. */
-function generate(inputIds: unknown, sampling: Record<number, unknown> = {}, fields: Record<number, unknown> = {}): unknown {
+function generate(
+  inputIds: unknown,
+  sampling: Record<number, unknown> = {},
+  fields: Record<number, unknown> = {},
+  outputLogprobs = false,
+): unknown {
   const params: unknown[] = [5, null, null, 1, 1, -1, 0, 0, 0, 1, 0, null, null, null, null, false, true, true, false, null, null];
   params.push(null, null, null, null, 1);
   for (const [position, value] of Object.entries(sampling)) params[Number(position)] = value;
   const values: unknown[] = ["TokenizedGenerateReqInput", "r", null, null, inputIds, params, false, -1, 0, null, true];
   for (let position = 11; position < 25; position += 1) values[position] = position === 14 ? false : position === 15 ? 0 : null;
   for (const [position, value] of Object.entries(fields)) values[Number(position)] = value;
-  return read(0, values);
+  return read(0, values, outputLogprobs);
 }
 
 describe("control operations are read as the engine reads them", () => {
@@ -70,6 +75,52 @@ describe("generate requests", () => {
     expect(generate(inputIds, sampling, fields)).toMatchObject({ kind: "refused", rid: "r", message });
   });
 
+  describe("logprobs, where the engine has them", () => {
+    const scored = (fields: object, maxNewTokens: number | null = 1, inputIds: unknown = [1, 2, 3]) =>
+      generate(inputIds, { 0: maxNewTokens }, { 6: true, ...fields }, true);
+
+    test.each([
+      [{}, { start: 2, top: 0 }],
+      [{ 7: 0 }, { start: 0, top: 0 }],
+      [
+        { 7: 2, 8: 20 },
+        { start: 2, top: 20 },
+      ],
+      [{ 9: [] }, { start: 2, top: 0 }],
+    ])("%o: %o", (fields, logprobs) => {
+      expect(scored(fields)).toMatchObject({ kind: "add", admission: { logprobs } });
+    });
+
+    test("are not computed unless asked for, whatever else is set", () => {
+      expect(generate([1], {}, { 7: 5, 8: 99, 9: [1] }, true)).toMatchObject({ kind: "add", admission: { logprobs: undefined } });
+      expect(generate([1], { 24: 0 }, {}, true)).toMatchObject({ kind: "add", admission: { logprobs: undefined } });
+      expect(generate([1], { 24: 3 }, {}, true)).toMatchObject({ message: expect.stringContaining("logprobs=3 is not supported") });
+    });
+
+    const decodeSteps =
+      "top_logprobs_num > 0 needs max_new_tokens <= 1: top-k logprobs are computed for the prompt and the token a prefill samples, not for decode steps.";
+    test.each([
+      [{ 8: 21 }, 1, "top_logprobs_num must be between 1 and 20, got 21."],
+      [{ 8: -1 }, 1, "top_logprobs_num must be between 1 and 20, got -1."],
+      [{ 8: 1 }, 2, decodeSteps],
+      [{ 9: [7] }, 1, "token_ids_logprob is not supported yet"],
+      [{ 7: -2 }, 1, "logprob_start_len must be -1 or >= 0, got -2."],
+      [{ 7: 3 }, 1, "logprob_start_len (3) must be smaller than the prompt length (3)."],
+    ] as const)("%o with a budget of %i: %s", (fields, maxNewTokens, message) => {
+      expect(scored(fields, maxNewTokens)).toMatchObject({ kind: "refused", message });
+    });
+
+    test("a prompt that is scored has token ids alone; the engine's own outputs are some", () => {
+      expect(scored({ 7: 0 }, 1, [1, -1, 3])).toMatchObject({ message: expect.stringContaining("inside the vocabulary") });
+      expect(scored({ 7: 0 }, 1, [1, 2_000_000_999, 3])).toMatchObject({ kind: "add" });
+      expect(scored({}, 1, [1, -1, 3])).toMatchObject({ kind: "add" });
+    });
+
+    test("without a budget alternatives are admitted", () => {
+      expect(scored({ 8: 1 }, null)).toMatchObject({ kind: "add" });
+    });
+  });
+
   test("a greedy temperature replaces the top-k", () => {
     expect(generate([1], { 3: 0, 5: 500 })).toMatchObject({ kind: "add" });
   });
@@ -94,11 +145,11 @@ describe("framing", () => {
     ["an ABORT of no list", [Uint8Array.of(1), encode("r")]],
     ["an ABORT of integers", [Uint8Array.of(1), encode([1])]],
   ])("%s is malformed", (_, frames) => {
-    expect(() => readEngineMessage(frames, maxModelLen)).toThrow();
+    expect(() => readEngineMessage(frames, limits)).toThrow();
   });
 
   test("frames behind the payload are ignored", () => {
-    expect(readEngineMessage([Uint8Array.of(2), payload, payload], maxModelLen)).toMatchObject({ kind: "control" });
+    expect(readEngineMessage([Uint8Array.of(2), payload, payload], limits)).toMatchObject({ kind: "control" });
   });
 });
 

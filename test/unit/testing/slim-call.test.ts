@@ -11,7 +11,7 @@ const frames: { payload_hex: string; payload: [number, string, unknown[]] }[] = 
 );
 
 function readPayload(payload: Uint8Array) {
-  return readEngineMessage([Uint8Array.of(2), payload], 100, "slim");
+  return readEngineMessage([Uint8Array.of(2), payload], { maxModelLen: 100, outputLogprobs: false }, "slim");
 }
 
 function read(method: string, ...args: unknown[]) {
@@ -89,7 +89,9 @@ describe("calls of the second dialect", () => {
   });
 
   test("an engine of the first dialect takes none", () => {
-    expect(() => readEngineMessage([Uint8Array.of(2), encode([1, "flush_cache", []])], 100)).toThrow();
+    expect(() =>
+      readEngineMessage([Uint8Array.of(2), encode([1, "flush_cache", []])], { maxModelLen: 100, outputLogprobs: false }),
+    ).toThrow();
   });
 });
 

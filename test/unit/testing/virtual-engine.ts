@@ -2,7 +2,7 @@ import type { ControlOutputInit, ControlRequest } from "../../../generated/token
 import { type Effect, Group } from "../../../src/testing/group.ts";
 import type { EngineMessage } from "../../../src/testing/messages.ts";
 import { type SimulatedEngineOptions, settingsOf } from "../../../src/testing/options.ts";
-import type { OutputRow } from "../../../src/testing/request.ts";
+import type { Admission, OutputRow } from "../../../src/testing/request.ts";
 
 /** A group without sockets, in virtual time: a test says when rounds run and reads what they did. */
 export class VirtualEngine {
@@ -58,9 +58,12 @@ const defaults: Partial<Record<ControlRequest["$tag"], object>> = {
 };
 
 /** A request as a message; a prompt given as a number counts up from 1. */
-export function add(rid: string, given: number | readonly number[], maxNewTokens: number): EngineMessage {
+export function add(rid: string, given: number | readonly number[], maxNewTokens: number, more: Partial<Admission> = {}): EngineMessage {
   const prompt = typeof given === "number" ? Array.from({ length: given }, (_, index) => index + 1) : given;
-  return { kind: "add", admission: { rid, prompt, maxNewTokens, stopTokenIds: [], stream: true, streamInterval: null } };
+  return {
+    kind: "add",
+    admission: { rid, prompt, maxNewTokens, minNewTokens: 0, stopTokenIds: [], stream: true, streamInterval: null, ...more },
+  };
 }
 
 /** The replies among effects, short: what tells them apart. */
