@@ -4,7 +4,9 @@ import { PROFILE_START, PROFILE_STOP } from "../messages.ts";
 import { bind } from "../node/listener.ts";
 import type { EngineReply } from "../transport/connection.ts";
 import { isEngineWireError } from "../wire/errors.ts";
+import { DemoRequests } from "./demo-requests.ts";
 import { startEngineProcess } from "./engine-process.ts";
+import { printRequests } from "./print-requests.ts";
 import { ReplyTable } from "./reply-table.ts";
 
 /** What one bucket of a weight update holds; real trainers group parameters by size. */
@@ -25,6 +27,10 @@ const buckets = [
     ],
   },
 ];
+
+/** Requests that generate at a time, and the tokens that each asks for. */
+const atOnce = 12;
+const maxNewTokens = 40;
 
 /** Adds `enginewire demo`: one reinforcement-learning step on simulated engines. */
 export function addDemoCommand(program: Command): void {
@@ -49,7 +55,10 @@ async function runDemo(engineFlags: readonly string[]): Promise<number> {
     const ended = Promise.race(engines.map(({ ended }) => ended));
     const connection = await Promise.race([listener.accept({ timeoutMs: 20_000 }), ended]);
     const client = createClient(connection);
-    table.title(`Two simulated engines connected to ${listener.handshakeAddress}. One reinforcement-learning step:`);
+    table.title(
+      `Two simulated engines connected to ${listener.handshakeAddress}. One reinforcement-learning step, while ${atOnce} requests run:`,
+    );
+    const requests = new DemoRequests(connection, atOnce, maxNewTokens);
 
     async function run(name: string, replies: () => Promise<readonly EngineReply[]>): Promise<void> {
       step = name;
@@ -77,9 +86,12 @@ async function runDemo(engineFlags: readonly string[]): Promise<number> {
     await run("is memory released?", () => client.isSleeping());
     await run("wake: restore all memory", () => client.resumeMemoryOccupation());
     await run("is the scheduler paused?", () => client.isSchedulerPaused());
+    step = "the requests that still run";
+    const report = await requests.stop();
     await client.close("the step is done");
     table.print();
-    return 0;
+    printRequests(report);
+    return report.lost === 0 ? 0 : 1;
   } catch (error) {
     table.print();
     process.stderr.write(`failed at "${step}": ${isEngineWireError(error) ? error.message : String((error as Error).stack)}\n`);

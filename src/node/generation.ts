@@ -8,6 +8,8 @@ export class Generation implements OutputSource {
   readonly rid: string;
   readonly engine: number;
   readonly queue: OutputQueue;
+  /** Whether its stream has ended. */
+  ended = false;
   /** Its message to the engine. */
   outgoing: Outgoing | undefined;
   /** Takes back the listener on its signal. */

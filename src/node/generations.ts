@@ -11,6 +11,7 @@ import { LoadReport } from "./load-report.ts";
 import { chunkOf, requestIdsOf } from "./output-columns.ts";
 import { duplicate, RequestIds } from "./request-ids.ts";
 import { RequestRouter } from "./request-router.ts";
+import { RowOrder } from "./row-order.ts";
 import type { Outgoing } from "./send-queue.ts";
 
 const add = Uint8Array.of(0x00);
@@ -39,6 +40,8 @@ export class Generations {
   readonly #running = new Map<string, Generation>();
   /** How many of them each engine has. */
   readonly #inFlight = new Map<number, number>();
+  /** The order of each engine's rows. */
+  readonly #orders = new Map<number, RowOrder>();
   readonly #loads = new Map<number, LoadReport>();
   /** When a load was last reported as an event. */
   readonly #loadReported = new Map<number, number>();
@@ -91,9 +94,12 @@ export class Generations {
       this.#lose(engine, batch?.rids ?? undefined, failure);
       throw failure;
     }
+    const order = this.#orders.get(engine) ?? new RowOrder(this.#running);
+    this.#orders.set(engine, order);
+    order.begin();
     for (let row = 0; row < rids.length; row++) {
       const rid = rids[row] as string;
-      const generation = this.#running.get(rid);
+      const generation = order.find(rid);
       if (generation === undefined || generation.engine !== engine) this.#unexpected(engine, rid);
       else this.#deliver(generation, batch, row);
     }
@@ -104,6 +110,7 @@ export class Generations {
   /** Ends the streams of an engine that is dead. */
   engineDied(engine: number, death: EngineWireError): void {
     this.#loads.delete(engine);
+    this.#orders.delete(engine);
     for (const generation of this.#of(engine)) {
       const message = `request ${generation.rid} ended: ${death.message}`;
       this.#end(generation, new EngineWireError("engine_dead", message, { engine, cause: death }));
@@ -217,7 +224,7 @@ export class Generations {
   /** Ends a stream before its request has; one that is still to be sent is not sent. */
   #abort(generation: Generation, error: EngineWireError | undefined, finished = false): void {
     const { rid, engine, outgoing } = generation;
-    if (this.#running.get(rid) !== generation) return;
+    if (generation.ended) return;
     const unsent = outgoing?.state === "queued";
     if (unsent) outgoing.state = "cancelled";
     this.#end(generation, error, !unsent);
@@ -242,7 +249,8 @@ export class Generations {
 
   #end(generation: Generation, error?: EngineWireError, sent = true): void {
     const { rid, engine } = generation;
-    if (this.#running.get(rid) !== generation) return;
+    if (generation.ended) return;
+    generation.ended = true;
     this.#running.delete(rid);
     this.#inFlight.set(engine, this.inFlight(engine) - 1);
     if (sent) this.#ids.finished(rid, performance.now());

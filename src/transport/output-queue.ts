@@ -19,7 +19,9 @@ export class OutputQueue {
   /** The first chunk that was not taken. */
   #head = 0;
   #tokens = 0;
-  readonly #waiters: Waiter[] = [];
+  /** Who waits for the next chunk; more than one are rare, and wait behind it. */
+  #waiter: Waiter | undefined;
+  #waiters: Waiter[] | undefined;
   #ended = false;
   #error: EngineWireError | undefined;
 
@@ -30,8 +32,10 @@ export class OutputQueue {
 
   /** Adds a chunk, or returns false where it would be too many tokens. A single chunk always fits. */
   push(chunk: OutputChunk): boolean {
-    if (this.#waiters.length > 0) {
-      (this.#waiters.shift() as Waiter).resolve({ value: chunk, done: false });
+    const waiter = this.#waiter;
+    if (waiter !== undefined) {
+      this.#waiter = this.#waiters?.shift();
+      waiter.resolve({ value: chunk, done: false });
       return true;
     }
     const tokens = this.#tokens + weightOf(chunk);
@@ -46,7 +50,10 @@ export class OutputQueue {
     if (this.#ended) return;
     this.#ended = true;
     this.#error = error;
-    for (const waiter of this.#waiters.splice(0)) this.#finish(waiter);
+    if (this.#waiter !== undefined) this.#finish(this.#waiter);
+    for (const waiter of this.#waiters ?? []) this.#finish(waiter);
+    this.#waiter = undefined;
+    this.#waiters = undefined;
   }
 
   /** Forgets what is queued. */
@@ -65,8 +72,14 @@ export class OutputQueue {
     }
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject, stream };
-      if (this.#ended) this.#finish(waiter);
-      else this.#waiters.push(waiter);
+      if (this.#ended) {
+        this.#finish(waiter);
+      } else if (this.#waiter === undefined) {
+        this.#waiter = waiter;
+      } else {
+        this.#waiters ??= [];
+        this.#waiters.push(waiter);
+      }
     });
   }
 

@@ -26,9 +26,10 @@ if (process.argv[2] === "round-trip") {
   const { name, bytes, bareMicroseconds, ratio } = await benchInFlight();
   line(name, `${bytes} B, bare ${bareMicroseconds.toFixed(1)} us`, ratio, 1.6, false);
 } else if (process.argv[2] === "output") {
-  console.log("\nOutput of 256 requests to as many loops that wait: time behind decoding over that of decoding");
-  const { bytes, decodeMicroseconds, ratio } = await benchDispatch();
+  console.log("\nOutput of 256 requests handed to as many loops that wait: time over that of decoding it");
+  const { bytes, decodeMicroseconds, ratio, withTurns } = await benchDispatch();
   line("dispatch batch-256", `${bytes} B, decode ${decodeMicroseconds.toFixed(1)} us`, ratio, 1.5, false);
+  console.log(`until the last of the loops has had its turn, which is the platform's: x ${withTurns.toFixed(2)}`);
   const tokens = await benchThroughput();
   console.log(`\nThrough sockets, batches of 256 rows with one token each: ${(tokens / 1e6).toFixed(2)} million tokens per second`);
 } else {

@@ -2,7 +2,7 @@ import { encodeBatchTokenIDOutSlim } from "../../src/messages.ts";
 
 /** Ids as a client of this library makes them. */
 export function requestIds(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `6ad1e1f2-0000-4000-${index.toString(16).padStart(12, "0")}`);
+  return Array.from({ length: count }, (_, index) => `6ad-${index.toString(36).padStart(8, "0")}`);
 }
 
 /** A batch with one token for each request, all columns of release 0.1.0 there. */

@@ -1,12 +1,15 @@
 // Cases of docs/bug-cases.md that nothing else tests; the titles begin with their ids.
-import { spawnSync } from "node:child_process";
-import { getEventListeners } from "node:events";
+import { spawn, spawnSync } from "node:child_process";
+import { getEventListeners, once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { createClient, type EngineReply, operations } from "../../src/index.ts";
 import { encodeControlOutput, PROFILE_START } from "../../src/messages.ts";
 import { startEngine } from "../../src/testing/index.ts";
 import { connectSimulated } from "../contract/simulated-group.ts";
+import { ScriptedEngine } from "./scripted-engine.ts";
 import { connectScripted, failureOf, listen } from "./scripted-group.ts";
+import { receiveAbort, receiveAdd } from "./scripted-output.ts";
 
 it("Z08 a request for an engine that is not connected is an error", async () => {
   const { client, engines } = await connectScripted(2);
@@ -31,6 +34,26 @@ it("Z12 what a caller changes after a call does not reach the engine", async () 
   await engines[0]?.reply({ $tag: "SetInternalStateReqOutput", updated: false, serverArgs: {} });
   await engines[0]?.reply({ $tag: "UpdateWeightFromDiskReqOutput", success: true, message: "" });
   await Promise.all(calls);
+});
+
+it("Z05 aborts that were sent just before a process ends arrive, from 20 processes", { timeout: 120_000 }, async () => {
+  const program = fileURLToPath(new URL("aborting-program.ts", import.meta.url));
+  const one = async (): Promise<number> => {
+    const child = spawn(process.execPath, ["--import", "tsx", program, "3"], { stdio: ["ignore", "pipe", "inherit"] });
+    const [address] = (await once(child.stdout, "data")) as [Buffer];
+    const engine = new ScriptedEngine(address.toString().trim());
+    const exit = once(child, "exit");
+    await engine.register();
+    for (let adds = 0; adds < 3; adds++) await receiveAdd(engine);
+    let aborted = 0;
+    while (aborted < 3) aborted += (await receiveAbort(engine)).length;
+    expect(await exit).toEqual([0, null]);
+    engine.close();
+    return aborted;
+  };
+  const counts: number[] = [];
+  for (let round = 0; round < 5; round++) counts.push(...(await Promise.all([one(), one(), one(), one()])));
+  expect(counts).toEqual(Array.from({ length: 20 }, () => 3));
 });
 
 it.each([

@@ -93,7 +93,15 @@ describe.skipIf(realEngine === undefined)("our client and the real engine", () =
       expect(answers, request.$tag).toEqual([0, 1].map((engine) => ({ engine, reply: wanted, durationMs: expect.any(Number) })));
     }
     expect(new Set(session.map(([{ $tag }]) => $tag)).size).toBe(17);
-    const quiet = { lateReplies: 0, lostReplies: 0, unexpectedReplies: 0, unknownTags: 0, malformedMessages: 0, unexpectedMessages: 0 };
+    const quiet = {
+      lateReplies: 0,
+      lostReplies: 0,
+      unexpectedReplies: 0,
+      unknownTags: 0,
+      malformedMessages: 0,
+      unexpectedMessages: 0,
+      unexpectedOutputs: 0,
+    };
     expect(client.connection.counts).toEqual(quiet);
   });
 

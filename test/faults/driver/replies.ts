@@ -18,7 +18,15 @@ const noted: Partial<Record<Manner, "malformedMessages" | "unexpectedReplies" | 
 /** Three engines that answer wrongly in every way, at the same time, in random order; then each ends. */
 export async function wrongReplies(setting: Setting): Promise<void> {
   const client = await setting.connect(setting.host(), 3);
-  const expected = { lateReplies: 0, lostReplies: 0, unexpectedReplies: 0, unknownTags: 0, malformedMessages: 0, unexpectedMessages: 0 };
+  const expected = {
+    lateReplies: 0,
+    lostReplies: 0,
+    unexpectedReplies: 0,
+    unknownTags: 0,
+    malformedMessages: 0,
+    unexpectedMessages: 0,
+    unexpectedOutputs: 0,
+  };
   const { connection } = client;
 
   async function round(engine: number, manner: Manner): Promise<void> {
