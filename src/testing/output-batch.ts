@@ -5,11 +5,11 @@ import type { SentBatch } from "./batch-faults.ts";
 import type { Load } from "./group.ts";
 import type { OutputRow } from "./request.ts";
 
-/** Columns of an output batch in the releases there were. */
-export const columnCounts = [8, 9, 13, 22] as const;
-
 /** How many columns an output batch has: 8 until its engine index came, then 9, 13 with the load, 22 in 0.1.0. */
-export type ColumnCount = (typeof columnCounts)[number];
+export type ColumnCount = 8 | 9 | 13 | 22;
+
+/** Every count of columns there was. */
+export const columnCounts: readonly ColumnCount[] = [8, 9, 13, 22];
 
 type Init = BatchTokenIDOutSlimInit;
 /** Columns that are in a batch only if a row of it has something for them. */
