@@ -1,14 +1,14 @@
 import { EngineWireError } from "../wire/errors.ts";
 import type { OutputRow } from "./request.ts";
 
-const batchFaults = ["unequal-columns", "unknown-rid", "after-finish"] as const;
-
 /**
  * What goes wrong with an output batch. `unequal-columns`: the column of prompt lengths lacks its last entry.
  * `unknown-rid`: one more row, for a request nobody made. `after-finish`: another batch follows, with the rows of requests
  * that this one ended once more; batches that end none do not count.
  */
-export type BatchFault = (typeof batchFaults)[number];
+export type BatchFault = "unequal-columns" | "unknown-rid" | "after-finish";
+
+const batchFaults: readonly BatchFault[] = ["unequal-columns", "unknown-rid", "after-finish"];
 
 /** Output batches that something is wrong with. */
 export interface BatchRule {

@@ -38,16 +38,24 @@ export class PrefixCache {
     return matched;
   }
 
-  /** Keeps the full pages of `prefix`, and of a request that `ended` the rest; with a host cache its copy begins then. */
-  keep(prefix: Prefix, ended: boolean, now: number): void {
-    const keys = ended && prefix.length % pageTokens > 0 ? [...prefix.pages, prefix.key] : prefix.pages;
+  /** Shares the full pages of a request that runs, from the page `from` on. */
+  share(prefix: Prefix, from: number): void {
+    this.#add(prefix.pages.slice(from));
+  }
+
+  /** Keeps all tokens of a request that ended; with a host cache their copy begins now. */
+  keep(prefix: Prefix, now: number): void {
+    const keys = prefix.length % pageTokens > 0 ? [...prefix.pages, prefix.key] : prefix.pages;
+    this.#add(keys);
+    if (this.#host === undefined || keys.every((key) => this.#onHost.has(key))) return;
+    for (const key of keys) this.#onHost.add(key);
+    this.#copies.push(now + this.#host.ackMs);
+  }
+
+  #add(keys: readonly number[]): void {
     for (const key of keys) {
       this.#pages.delete(key);
       this.#pages.add(key);
-    }
-    if (ended && this.#host !== undefined && keys.some((key) => !this.#onHost.has(key))) {
-      for (const key of keys) this.#onHost.add(key);
-      this.#copies.push(now + this.#host.ackMs);
     }
     if (this.#pages.size <= this.#capacity) return;
     for (const oldest of this.#pages) {

@@ -1,5 +1,5 @@
+import { decodeAbortRids } from "../../generated/tokenspeed/decoders.ts";
 import type { ControlDialect } from "../transport/capabilities.ts";
-import { decodeAny } from "../wire/index.ts";
 import { type AdmissionLimits, admit } from "./admission.ts";
 import { readControlRequest } from "./control-request.ts";
 import { readGenerateRequest } from "./generate-request.ts";
@@ -23,15 +23,12 @@ export function readEngineMessage(
   if (type.length !== 1) throw new TypeError(`the type frame has ${type.length} bytes`);
   switch (type[0]) {
     case add: {
-      const message = admit(readGenerateRequest(payload), limits);
+      const message = admit(readGenerateRequest(frames.slice(1)), limits);
       if (message === undefined) throw new TypeError("a generate request needs a single request id");
       return message;
     }
-    case abort: {
-      const rids = decodeAny(payload);
-      if (!Array.isArray(rids) || !rids.every((rid) => typeof rid === "string")) throw new TypeError("an abort is a list of request ids");
-      return { kind: "abort", rids };
-    }
+    case abort:
+      return { kind: "abort", rids: decodeAbortRids(payload) };
     case control:
       return dialect === "slim" ? readSlimCall(payload) : { kind: "control", request: readControlRequest(payload) };
     default:

@@ -128,7 +128,7 @@ export class Scheduler {
         if (!request.running) this.#letGo(request);
         else if (givesToken) {
           request.advance(updates);
-          this.#publish(request, now);
+          this.#publish(request);
           if (request.due && request.aborted !== "silently") outputs.push(request.takeOutput());
           if (request.finish === null) continue;
           anyEnded = true;
@@ -145,7 +145,7 @@ export class Scheduler {
     request.running = false;
     this.#rids.delete(request.admission.rid);
     // the last token was sampled but never computed
-    this.cache.keep(request.prefix(request.admission.prompt.length + request.generated - 1), true, now);
+    this.cache.keep(request.prefix(request.admission.prompt.length + request.generated - 1), now);
     this.#letGo(request);
   }
 
@@ -160,12 +160,12 @@ export class Scheduler {
   }
 
   /** Shares a running request's full pages, and holds them. */
-  #publish(request: Request, now: number): void {
+  #publish(request: Request): void {
     const { prompt } = request.admission;
     const pages = Math.floor(Math.max(prompt.length, prompt.length + request.generated - publicationLag) / pageTokens);
     if (pages <= request.pages) return;
+    this.cache.share(request.prefix(pages * pageTokens), request.pages);
     request.pages = pages;
-    this.cache.keep(request.prefix(pages * pageTokens), false, now);
   }
 
   #admit(): void {

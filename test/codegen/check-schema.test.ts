@@ -15,12 +15,15 @@ import {
   nullable,
   type ProtocolDefinition,
   ref,
+  set,
   str,
   strOrList,
+  tensor,
   tuple,
   u16,
   u64,
   union,
+  value,
 } from "../../schema/dsl.ts";
 import { tokenspeed } from "../../schema/tokenspeed/index.ts";
 import { call, plain, protocolOf, small } from "./small-schema.ts";
@@ -142,6 +145,40 @@ const cases: readonly (readonly [what: string, definition: ProtocolDefinition, p
     protocolOf([small("S", [plain("a", ref("T"), { default: {} })]), small("T", [])]),
     "structs.S.fields.a.default: a struct cannot have a default here",
   ],
+  ["a default of a tensor", withField("a", tensor, { default: [] }), "structs.S.fields.a.default: a tensor cannot have a default here"],
+  ["a default with a wrong item of a set", withField("a", set(i64), { default: [1.5] }), "structs.S.fields.a.default: must be an integer"],
+  ["a set of ids that may be one", withField("a", set(strOrList)), "structs.S.fields.a: strOrList is a field's own type"],
+  [
+    "a request with a tensor in a struct of its own",
+    protocolOf([small("Inner", [plain("t", list(tensor))])], {
+      operations: [call("a", { request: small("R", [plain("i", nullable(ref("Inner")))], tagged) })],
+    }),
+    "operations.a.request: R can hold a tensor, and a request is one frame",
+  ],
+  [
+    "a union with a tensor",
+    protocolOf([], { unions: [union("U", { doc: "x", members: [small("S", [plain("t", map(tensor))], tagged)] })] }),
+    "unions.U: S can hold a tensor, and a union is one frame",
+  ],
+  ["a value with a tensor", protocolOf([], { values: [value("V", list(tensor), "x")] }), "values.V: a value is one frame"],
+  [
+    "a value with a struct that has a tensor",
+    protocolOf([small("S", [plain("t", tensor)])], { values: [value("V", ref("S"), "x")] }),
+    "values.V: a value is one frame",
+  ],
+  ["a value of a struct that there is not", protocolOf([], { values: [value("V", ref("S"), "x")] }), "values.V: there is no struct S"],
+  ["a value's name", protocolOf([], { values: [value("a-b", str, "x")] }), "values.a-b: a value's name must be a name in TypeScript"],
+  [
+    "a value with a name of the runtime",
+    protocolOf([], { values: [value("Tensor", str, "x")] }),
+    "values.Tensor: generated code uses this",
+  ],
+  [
+    "a value named like a struct",
+    protocolOf([small("S", [])], { values: [value("S", str, "x")] }),
+    "values.S: its name S is taken by structs.S",
+  ],
+  ["an empty doc of a value", protocolOf([], { values: [value("V", str, "")] }), "values.V.doc: needs a sentence of documentation"],
   ["an empty doc of a struct", protocolOf([small("S", [], { doc: " " })]), "structs.S.doc: needs a sentence of documentation"],
   ["an empty doc of a field", withField("a", str, { doc: "" }), "structs.S.fields.a.doc: needs a sentence of documentation"],
   [
@@ -254,7 +291,7 @@ const cases: readonly (readonly [what: string, definition: ProtocolDefinition, p
     "leavesOut: T is described, so it is not left out",
   ],
   ["a wire name that UTF-8 cannot hold", withField("\ud800", str), "must be text that UTF-8 can hold"],
-  ["a type that there is not", withField("a", { kind: "set" } as never), "structs.S.fields.a.type.kind: "],
+  ["a type that there is not", withField("a", { kind: "bag" } as never), "structs.S.fields.a.type.kind: "],
   ["an option that there is not", withField("a", str, { defautl: 1 } as never), "structs.S.fields.a: "],
 ];
 

@@ -176,6 +176,9 @@ const everyValue = {
   r: { none: null, empty: {} },
   s: [[Uint8Array.of(9)], []],
   t: { low: -1, high: 300 },
+  u: [3, 1, 3],
+  v: [Uint8Array.of(7)],
+  w: [null, [0.5, 1], []],
 };
 
 test("every type, nested", () => {
@@ -207,8 +210,63 @@ test.each<readonly [path: string, wrong: object]>([
   ["r.x.y", { r: { x: { y: 1 } } }],
   ["s[1][0]", { s: [[], ["x"]] }],
   ['t["a b"]', { t: { "a b": 2 } }],
+  ["u[1]", { u: [1, 2 ** 31] }],
+  ["v[0]", { v: [1] }],
+  ["w[1][2]", { w: [null, [1, 2, "3"]] }],
 ])("a wrong value at %s", (path, wrong) => {
   expect(() => encode("EveryType", { ...everyValue, ...wrong })).toThrow(expect.objectContaining({ path: `EveryType.${path}` }));
+});
+
+test("values that are no structs", () => {
+  const values: readonly (readonly [name: string, value: unknown, wrong: unknown, path: string])[] = [
+    ["StrListList", [["a"], [], ["b", "c"]], [["a"], ["b", 1]], "[1][1]"],
+    ["Maybe", null, 1, ""],
+    ["Maybe", { a: 1 }, { a: "1" }, ".a"],
+    ["Trees", [{ value: 1, left: null, children: [], named: {} }], [{ value: null }], "[0].value"],
+  ];
+  for (const [name, value, wrong, path] of values) {
+    const bytes = encode(name, value);
+    expect(decode(name, bytes)).toEqual(value);
+    const refused = expect.objectContaining({ path: `${name}${path}` });
+    expect(() => encode(name, wrong)).toThrow(refused);
+    expect(() => decode(name, encodeMessagePack(wrong))).toThrow(refused);
+    expect(() => decode(name, Buffer.concat([bytes, bytes]))).toThrow("malformed");
+  }
+});
+
+test("tensors wherever they stand are frames in the order of the message", () => {
+  const tensor = (length: number) => ({ dtype: "uint8", shape: [length], data: Uint8Array.from({ length }, (_, i) => i) });
+  const inner = { before: "", a: tensor(300), b: [], c: {}, d: [tensor(2), 1], e: null };
+  const value = {
+    before: "x",
+    a: tensor(256),
+    b: [tensor(257), null, tensor(3)],
+    c: { x: tensor(258), y: tensor(1) },
+    d: [tensor(259), 7],
+    e: inner,
+  };
+  const frames = encode("Holder", { held: [value, inner] }) as unknown as Uint8Array[];
+  expect(frames.slice(1).map(({ length }) => length)).toEqual([256, 257, 258, 259, 300, 300]);
+  expect(decode("Holder", frames as never)).toEqual({ held: [value, inner] });
+  const wrong = { ...value, b: [null, { ...tensor(300), shape: [-1] }] };
+  expect(() => encode("Holder", { held: [inner, wrong] })).toThrow(expect.objectContaining({ path: "Holder.held[1].b[1].shape[0]" }));
+  expect(() => decode("Holder", frames.slice(0, 3) as never)).toThrow(expect.objectContaining({ path: "Holder.held[0].c.x.data" }));
+});
+
+test("a frame and its payload at the end of a block", () => {
+  const data = new Uint8Array(255);
+  for (let i = 0; i < 300; i++) {
+    encode("Framed", {
+      before: "x".repeat(70_000),
+      a: { dtype: "x", shape: [], data },
+      b: [],
+      c: {},
+      d: [{ dtype: "x", shape: [], data }, 1],
+    });
+    const tensor = { dtype: "float16", shape: [1, 2, 300 - i], data: new Uint8Array(4 * (300 - i)) };
+    const init = { before: "y".repeat(140_000 - i), a: tensor, b: [tensor], c: {}, d: [{ dtype: "x", shape: [], data }, 1], e: null };
+    expect(decode("Framed", encode("Framed", init))).toEqual(init);
+  }
 });
 
 test("the end of a block before each value", () => {
@@ -243,6 +301,9 @@ test("the end of a block before each value", () => {
     t: {},
     u: {},
     v: ["id", "id"],
+    w: Array.from({ length: 12 }, (_, i) => -(3 ** i)),
+    x: [[0.5, -1], [], [1e300]],
+    y: [[], [2 ** 30], [1, 2, 3]],
   };
   const expected = {
     ...rest,

@@ -12,13 +12,16 @@ import {
   map,
   nullable,
   ref,
+  set,
   str,
   strOrList,
+  tensor,
   tuple,
   u16,
   u32,
   u64,
   union,
+  value,
 } from "../../schema/dsl.ts";
 import { call, plain, protocolOf, small } from "./small-schema.ts";
 
@@ -53,6 +56,9 @@ const everyType = small(
     plain("r", map(nullable(ref("Empty")))),
     plain("s", list(list(bytes))),
     plain("t", map(literal(-1, 300))),
+    plain("u", set(i32)),
+    plain("v", nullable(set(bytes))),
+    plain("w", list(nullable(list(f64)))),
   ],
   { layout: "array" },
 );
@@ -68,6 +74,23 @@ const defaults = small("Defaults", [
   plain("h", literal("x", 70000), { default: 70000 }),
   plain("i", list(u64), { default: [0, 256] }),
 ]);
+
+/** Tensors wherever a type can hold one, and a struct that holds them only through others. */
+const framed = [
+  small(
+    "Framed",
+    [
+      plain("before", str),
+      plain("a", tensor),
+      plain("b", list(nullable(tensor))),
+      plain("c", map(tensor)),
+      plain("d", tuple(tensor, i64)),
+      plain("e", nullable(ref("Framed")), { default: null }),
+    ],
+    { layout: "array" },
+  ),
+  small("Holder", [plain("held", list(ref("Framed")))]),
+];
 
 /** Two texts, then a value of every format, so that the end of a block can be put before each of them. */
 const edges = small(
@@ -97,6 +120,9 @@ const edges = small(
     plain("t", ref("A")),
     plain("u", ref("Empty")),
     plain("v", strOrList),
+    plain("w", list(i32)),
+    plain("x", list(list(f64))),
+    plain("y", list(list(i32))),
   ],
   { layout: "array" },
 );
@@ -148,8 +174,14 @@ export const protocol = protocolOf(
     small("NullableStr", [plain("a", map(nullable(str)))]),
     everyType,
     defaults,
+    ...framed,
   ],
   {
+    values: [
+      value("StrListList", list(list(str)), rude),
+      value("Maybe", nullable(map(i64)), "A map or nothing."),
+      value("Trees", list(ref("Tree")), "Several trees."),
+    ],
     operations: [call("default", { summary: rude, doc: rude }), call("class"), call("delete")],
     unions: [union("Anything", { doc: rude, members: "requests" })],
   },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LineProcess } from "../peers/sim-engine-process.ts";
-import { type Arrival, encodeOperation, RawFrontend } from "./engine-frontend.ts";
+import { type Arrival, encodeGenerate, encodeOperation, RawFrontend } from "./engine-frontend.ts";
 
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
@@ -66,6 +66,33 @@ describe("enginewire engine", { timeout: 60_000 }, () => {
     });
   });
 
+  test("flags of generation: logprobs, tokens that no load changes, fewer columns, bad batches", async () => {
+    const { frontend, arrivals, engine } = await running(
+      ...([1, "--logprobs", "--no-weights-in-tokens", "--output-columns", "13", "--bad-batch", "unknown-rid@0#1"] as const),
+    );
+    frontend.send(0, [Uint8Array.of(2), encodeOperation("UpdateWeightFromDisk", { model_path: "/ckpt" })]);
+    frontend.send(0, [Uint8Array.of(0), encodeGenerate("r", [1, 2, 3], 1, null, { returnLogprob: true })]);
+    await engine.line(({ event }) => event === "bad_batch");
+    await expect.poll(() => arrivals.length).toBe(2);
+    const batch = arrivals.flatMap(({ arrival }) => (arrival.kind === "batch" ? [arrival] : []));
+    const [{ columns } = expect.unreachable()] = batch;
+    expect(columns.slice(0, 8)).toEqual([
+      ["r", "nobody-asked"],
+      ...[
+        [[1000], [1000]],
+        ["length", "length"],
+        [3, 3],
+        [1, 1],
+        [0, 0],
+      ],
+      ...[
+        [[-0.001], [-0.001]],
+        [[1000], [1000]],
+      ],
+    ]);
+    expect(columns).toHaveLength(13);
+  });
+
   test("it stops when stdin closes, and when the frontend is gone", async () => {
     const asked = await running(1, "--until-stdin-closes");
     asked.engine.closeStdin();
@@ -103,6 +130,8 @@ describe("enginewire engine", { timeout: 60_000 }, () => {
     [["--handshake", "tcp://127.0.0.1:1", "--delay-op", "Profile"], "a delay needs =MS"],
     [["--handshake", "tcp://127.0.0.1:1", "--fail-op", "Profile#x"], "#N is a count"],
     [["--handshake", "tcp://127.0.0.1:1", "--fail-op", "Profile@x"], "@RANK is a number"],
+    [["--handshake", "tcp://127.0.0.1:1", "--bad-batch", "Forward"], "a batch fault is one of unequal-columns"],
+    [["--handshake", "tcp://127.0.0.1:1", "--output-columns", "10"], "outputColumns is one of 8, 9, 13, 22"],
     [["--handshake", "tcp://127.0.0.1:1", "--forward-ms", "soon"], '"soon" is no number'],
     [["--handshake", "tcp://127.0.0.1:1", "--ranks", "0"], "ranks is a whole number"],
     [["--handshake", "tcp://127.0.0.1:1", "--depth", "0"], "unknown option '--depth'"],

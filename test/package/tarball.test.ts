@@ -197,9 +197,14 @@ console.log(text, count);
           "union",
         ],
         "./testing": [
+          "alternativesOf",
           "engineCoreDead",
+          "logprobOf",
+          "positionOfToken",
           "ruleRefusal",
           "startEngine",
+          "tokenOf",
+          "weightsOfToken",
         ],
         "./wire": [
           "EngineWireError",

@@ -20,7 +20,14 @@ describe.skipIf(client === undefined)("the real client drives simulated engines"
   beforeAll(async () => {
     frontend = new LineProcess(client ?? "", ["--engines", "2"]);
     const { handshake } = await frontend.line(({ event }) => event === "bound");
-    engine = await startEngine({ handshake: String(handshake), ranks: 2, memorySaver: true, eplb: true, forwardMs: 2 });
+    engine = await startEngine({
+      handshake: String(handshake),
+      ranks: 2,
+      memorySaver: true,
+      eplb: true,
+      outputLogprobs: true,
+      forwardMs: 2,
+    });
     await frontend.line(({ event }) => event === "connected");
   });
 
@@ -105,6 +112,18 @@ describe.skipIf(client === undefined)("the real client drives simulated engines"
   test("a stream brings every token once, from the weights of the third load", async () => {
     const asked = ask("generate", { rid: "r", input_ids: [1, 2, 3], stream: true, sampling_params: { max_new_tokens: 5 } });
     expect(await asked).toMatchObject({ ok: true, output_ids: [0, 1, 2, 3, 4].map((position) => tokenOf(3, position)) });
+  });
+
+  test("every column of logprobs is one that the real client takes; it shows those of the output", async () => {
+    const scored = { input_ids: [10, 20, 30], return_logprob: true, logprob_start_len: 1, top_logprobs_num: 2 };
+    expect(await ask("generate", { rid: "scored", stream: true, ...scored, sampling_params: { max_new_tokens: 1 } })).toMatchObject({
+      ok: true,
+      output_ids: [tokenOf(3, 0)],
+    });
+    expect(frontend.lines.find(({ event, rid }) => event === "chunk" && rid === "scored")?.chunk).toMatchObject({
+      finish_reason: "length",
+      output_token_logprobs: [-0.001],
+    });
   });
 
   test("the loads that engines report reach the client", async () => {

@@ -241,6 +241,8 @@ describe("output batches", () => {
       [[], [[1000]]],
     ]);
     expect(second?.slice(17)).toEqual([[], [], [], [], [], []]);
+    const [without] = batches({}, add("r", [1, 2, 3], 1, { logprobs: { start: 2, top: 0 } })).columns;
+    expect(without?.slice(17)).toEqual([[[null]], [[3]], [], [], [], []]);
   });
 
   test("write a whole logprob as a float", () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { encode } from "@msgpack/msgpack";
 import { describe, expect, test } from "vitest";
 import { readEngineMessage } from "../../../src/testing/engine-message.ts";
@@ -6,7 +7,7 @@ import { quoted, quotedList } from "../../../src/testing/texts.ts";
 const limits = { maxModelLen: 100, outputLogprobs: false };
 
 function read(type: number, payload: unknown, outputLogprobs = false): unknown {
-  return readEngineMessage([Uint8Array.of(type), encode(payload)], { ...limits, outputLogprobs });
+  return readEngineMessage([Uint8Array.of(type), encode(payload, { useBigInt64: true })], { ...limits, outputLogprobs });
 }
 
 /** An ADD with these sampling parameters and fields by position. */
@@ -129,9 +130,63 @@ describe("generate requests", () => {
     expect(generate([1], { 5: topK })).toMatchObject({ kind: "add" });
   });
 
+  test("a 64-bit integer that JavaScript has no number for is read all the same", () => {
+    expect(generate([1], { 23: 2n ** 63n - 1n })).toMatchObject({ kind: "add", admission: { maxNewTokens: 5 } });
+    expect(generate([1], { 0: 2n ** 62n })).toMatchObject({ kind: "add", admission: { maxNewTokens: 97 } });
+    expect(generate([1], { 0: -(2n ** 62n) })).toMatchObject({ message: expect.stringContaining("max_new_tokens must be at least 0") });
+    expect(() => generate([1], { 23: 2n ** 63n })).toThrow();
+  });
+
+  test("a sender that normalized its parameters is taken at its word", () => {
+    const normalized = { 26: ["x"], 27: 1, 28: true };
+    expect(generate([1], normalized)).toMatchObject({ message: expect.stringContaining("stop strings are not matched") });
+    expect(generate([1], { ...normalized, 1: "y", 26: [] })).toMatchObject({ kind: "add" });
+    expect(generate([1], { ...normalized, 3: -1, 26: [] })).toMatchObject({ message: "temperature must be non-negative, got -1." });
+    expect(generate([1], { ...normalized, 3: 0, 5: 500, 26: [] })).toMatchObject({
+      message: expect.stringContaining("top_k must be < 128"),
+    });
+  });
+
+  test.each([
+    ["a bool for the stream that is an integer", [1], {}, { 10: 1 }],
+    ["a token id with a fraction", [1.5], {}, {}],
+    ["a token id beyond 32 bits", [2 ** 31], {}, {}],
+    ["a budget that is text", [1], { 0: "5" }, {}],
+    ["a start of logprobs that is nil", [1], {}, { 7: null }],
+    ["sampling parameters that are nil", [1], {}, { 5: null }],
+    ["a request id that is an integer", [1], {}, { 1: 7 }],
+  ])("%s is malformed", (_, inputIds, sampling, fields) => {
+    expect(() => generate(inputIds, sampling, fields)).toThrow();
+  });
+
   test("without a single request id they are malformed", () => {
     expect(() => generate([1], {}, { 1: null })).toThrow("single request id");
     expect(() => generate([1], {}, { 1: ["a"] })).toThrow("single request id");
+  });
+});
+
+describe("vectors of generate requests and aborts", () => {
+  const vectors = (file: string): { name: string; reads: string; frames: string[]; value: { rid?: unknown } }[] =>
+    JSON.parse(readFileSync(new URL(`../../vectors/${file}.json`, import.meta.url), "utf8"));
+  const requests = (file: string) =>
+    vectors(file)
+      .filter(({ reads, frames }) => reads === "engine-request" && (frames[0] === "00" || frames[0] === "01"))
+      .map(({ name, frames, value }) => ({ name, value, frames: frames.map((frame) => Buffer.from(frame, "hex")) }));
+
+  test("are read, tensors in frames of their own included", () => {
+    const all = [...requests("generate"), ...requests("abort")];
+    expect(all.length).toBeGreaterThan(100);
+    for (const { name, frames, value } of all) {
+      const single = frames[0]?.[0] === 1 || typeof value.rid === "string";
+      if (single) expect(readEngineMessage(frames, limits), name).toMatchObject({ kind: expect.stringMatching(/^(add|refused|abort)$/) });
+      else expect(() => readEngineMessage(frames, limits), name).toThrow("a single request id");
+    }
+  });
+
+  test("that both of the engine's decoders refuse are malformed", () => {
+    const all = requests("decode-reject");
+    expect(all.length).toBeGreaterThan(20);
+    for (const { name, frames } of all) expect(() => readEngineMessage(frames, limits), name).toThrow();
   });
 });
 

@@ -302,6 +302,26 @@ describe("the cache", () => {
     expect(cached("whole", [...prompt, ...output])).toBe(59);
   });
 
+  test("a request shares its full pages while it runs, those of its output too", () => {
+    const engine = new VirtualEngine();
+    engine.round([add("r", 40, 100)]);
+    for (let round = 0; round < 30; round += 1) engine.round();
+    const output = Array.from({ length: 20 }, (_, index) => 1000 + index);
+    const prompt = [...Array.from({ length: 40 }, (_, index) => index + 1), ...output];
+    const effects = engine.settle([add("same", 40, 1), add("longer", prompt, 1)]);
+    const cached = (rid: string) => rows(effects).find((row) => row.rid === rid)?.cachedTokens;
+    expect([cached("same"), cached("longer")]).toEqual([32, 48]);
+  });
+
+  test("the prompt that was not used for longest goes first", () => {
+    const engine = new VirtualEngine({ kvPages: 6 });
+    const cached = (first: number) => {
+      const prompt = Array.from({ length: 33 }, (_, index) => first + index);
+      return rows(engine.settle([add(`${first}`, prompt, 1)])).at(-1)?.cachedTokens;
+    };
+    expect([cached(100), cached(200), cached(100), cached(300), cached(100), cached(200)]).toEqual([0, 0, 32, 0, 32, 0]);
+  });
+
   test("a request holds off flushes once it fills a page: 3 and 15 tokens do not, 3 and 16 do", () => {
     for (const [tokens, flushed] of [
       [15, true],

@@ -31,7 +31,33 @@ describe("validators of what a user gives as JSON", () => {
     expect(schemas.UpdateWeightsFromTensorReqInputSchema.safeParse({ serializedNamedTensors: ["?"], ...rest }).success).toBe(false);
   });
 
+  test("requests with tensors, whose bytes and 64-bit integers may be text", () => {
+    const feature = { dtype: "uint8", shape: [3], data: "AQID" };
+    const item = { modality: 1, hash: "18446744073709551615", feature, modelSpecificData: { grid: feature }, offsets: [[0, 4]] };
+    const init = schemas.TokenizedGenerateReqInputSchema.parse({
+      rid: "r",
+      samplingParams: { stopTokenIds: [1], logitBias: { a: 0.5 } },
+      multimodalInputs: { mmItems: [item] },
+    });
+    const decoded = messages.decodeTokenizedGenerateReqInput(messages.encodeTokenizedGenerateReqInput(init));
+    const tensor = { dtype: "uint8", shape: [3], data: Uint8Array.of(1, 2, 3) };
+    expect(decoded.multimodalInputs?.mmItems).toMatchObject([
+      { hash: 2n ** 64n - 1n, feature: tensor, modelSpecificData: { grid: tensor }, offsets: [[0, 4]] },
+    ]);
+    expect(decoded.samplingParams).toMatchObject({ stopTokenIds: [1], logitBias: { a: 0.5 }, temperature: 1 });
+  });
+
+  test("values that are no structs", () => {
+    expect(messages.decodeAbortRids(messages.encodeAbortRids(schemas.AbortRidsSchema.parse(["a"])))).toEqual(["a"]);
+  });
+
   test.each<readonly [what: string, schema: ZodType, input: unknown]>([
+    ["a list of ids with a number", schemas.AbortRidsSchema, ["a", 1]],
+    ["a token id beyond 32 bits", schemas.TokenizedGenerateReqInputSchema, { samplingParams: {}, inputIds: [2 ** 31] }],
+    ["a modality that there is not", schemas.MultimodalDataItemSchema, { modality: 4 }],
+    ["a tensor of a negative size", schemas.MultimodalDataItemSchema, { modality: 1, feature: { dtype: "x", shape: [-1], data: "" } }],
+    ["a tensor without bytes", schemas.MultimodalDataItemSchema, { modality: 1, feature: { dtype: "x", shape: [] } }],
+    ["a number for a tensor's name", schemas.MultimodalDataItemSchema, { modality: 1, modelSpecificData: { a: 1 } }],
     ["a misspelt property", schemas.PauseSchedulerReqInputSchema, { mdoe: "wait" }],
     ["a wire name", schemas.PauseSchedulerReqInputSchema, { http_worker_ipc: null }],
     ["a value outside a literal", schemas.PauseSchedulerReqInputSchema, { mode: "pause" }],
