@@ -3,6 +3,7 @@ import { allFields, allStructs, membersOf, propertyOf } from "../schema/derive.t
 import type {
   ConstantDefinition,
   DefaultValue,
+  GeneratedFile,
   Layout,
   OperationDefinition,
   ProtocolDefinition,
@@ -77,6 +78,8 @@ export interface Model {
   readonly constants: readonly ConstantDefinition[];
   /** The recorded releases. */
   readonly releases: readonly string[];
+  /** The files to generate; all where it is absent. */
+  readonly files?: readonly GeneratedFile[];
 }
 
 function modelStruct(definition: StructDefinition): ModelStruct {
@@ -162,6 +165,7 @@ export function buildModel(protocol: ProtocolDefinition): Model {
     operations: operations.map((operation) => modelOperation(operation, protocol.releases ?? [])),
     constants,
     releases: (protocol.releases ?? []).map(({ release }) => release),
+    ...(protocol.files !== undefined && { files: protocol.files }),
   };
 }
 

@@ -264,6 +264,9 @@ export function union(name: string, options: Omit<UnionDefinition, "name">): Uni
   return { name, ...options };
 }
 
+/** A file of generated code. */
+export type GeneratedFile = "types.ts" | "encoders.ts" | "decoders.ts" | "replies.ts" | "operations.ts" | "zod.ts";
+
 /** Everything one protocol says. */
 export interface ProtocolDefinition {
   /** Folder of the generated code. */
@@ -284,6 +287,8 @@ export interface ProtocolDefinition {
   readonly leavesOut?: readonly string[];
   /** What releases of the engine had; requests of theirs may lack fields. */
   readonly releases?: readonly Release[];
+  /** The files to generate, where they are not all: a protocol without operations has little to say in some. */
+  readonly files?: readonly GeneratedFile[];
 }
 
 /** Describes a protocol. */
