@@ -27,5 +27,7 @@ export type {
   EngineInfo,
   EngineReply,
   EventCounts,
+  FarCallOptions,
+  FarGuard,
 } from "./transport/connection.ts";
 export { EngineWireError, type EngineWireErrorDetails, type ErrorCode, errorCodes, isEngineWireError } from "./wire/errors.ts";

@@ -122,7 +122,7 @@ export class Frontend implements Connection {
     const payload = encodeControlRequest(request);
     this.#checkUsable(operation, engines, options.signal);
     this.#checkFields(operation, request, engines, options.release);
-    const call = new Call(operation, engines, request, payload, options.release);
+    const call = new Call(operation, engines, request, payload, options);
     const deadline = this.#deadlines.add(timeoutMs, () => this.#expire(call, timeoutMs));
     const { signal } = options;
     const abort = (): void => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause: signal?.reason });

@@ -1,4 +1,5 @@
 import type { EngineRelease } from "../../generated/tokenspeed/operations.ts";
+import type { EngineState } from "../client/guard/engine-state.ts";
 import type { ControlOutput, ControlRequestInit, EngineCoreReadyResponse, ReplyOf, RequestTag } from "../messages.ts";
 import type { EngineWireError } from "../wire/errors.ts";
 import type { EngineCapabilities } from "./capabilities.ts";
@@ -22,6 +23,11 @@ export interface CallOptions {
    * with `unsupported` when set, and left out otherwise. Defaults to each engine's own.
    */
   readonly release?: EngineRelease | undefined;
+  /**
+   * Hears each engine's reply as it arrives, before the call resolves with all of them. What it throws is thrown where
+   * nobody catches it, as from an event listener.
+   */
+  readonly onReply?: ((reply: EngineReply) => void) | undefined;
 }
 
 /** One engine's answer. */
@@ -44,6 +50,20 @@ export interface EngineInfo {
   readonly capabilities: EngineCapabilities;
   /** `dead` once its sentinel came or its connection ended; it never comes back on this connection. */
   readonly state: "up" | "dead";
+}
+
+/** What a call under a guard at the far end may say besides its request. */
+export interface FarCallOptions extends CallOptions {
+  /** Hears that the call waits for another one that is under way; `holder` says which, and whose. */
+  readonly onWait?: ((holder: string) => void) | undefined;
+}
+
+/** A guard at the far end of a connection, in common for all who call through it. */
+export interface FarGuard {
+  /** What it knows of each engine, in index order. */
+  readonly states: readonly EngineState[];
+  /** Is `Connection.call` under this guard, or past it where `guarded` is false. Throws `refused` as well. */
+  call(request: ControlRequestInit, options: FarCallOptions, guarded: boolean): Promise<readonly EngineReply[]>;
 }
 
 /** Something that happened outside of a call's own result. */
@@ -99,6 +119,8 @@ export interface Connection extends AsyncDisposable {
   readonly engines: readonly EngineInfo[];
   /** How often something unexpected was seen and survived. */
   readonly counts: EventCounts;
+  /** The guard at the far end, where one is kept there: a client then keeps none of its own. */
+  readonly guard?: FarGuard;
   /** Resolves when the connection has closed, with the reason. Never rejects. */
   readonly closed: Promise<CloseReason>;
   /**

@@ -1,6 +1,6 @@
 /**
  * Every code an `EngineWireError` can carry, described in `docs/errors.md`. The first group comes from encoding and
- * decoding, the second from reaching engines, the third from calls.
+ * decoding, the second from reaching engines, the third from calls, the fourth from relays.
  */
 export const errorCodes = [
   "invalid_value",
@@ -25,6 +25,14 @@ export const errorCodes = [
   "aborted",
   "engine_dead",
   "closed",
+
+  "unreachable",
+  "unauthenticated",
+  "forbidden",
+  "version_mismatch",
+  "limit_exceeded",
+  "going_away",
+  "outcome_unknown",
 ] as const;
 
 /** What went wrong, as a stable string. */
