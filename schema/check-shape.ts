@@ -84,6 +84,7 @@ const operation = z.strictObject({
     })
     .optional(),
   endsDrain: z.boolean().optional(),
+  unpickles: z.literal(true).optional(),
   refuses: z.array(refused).optional(),
 });
 

@@ -221,6 +221,8 @@ export interface OperationOptions {
   readonly slim?: SlimMethod;
   /** Whether it ends a pause or a release that does not drain, so that it must not wait for one. Default false. */
   readonly endsDrain?: boolean;
+  /** Whether an engine unpickles bytes of the request, so that whoever may send them may run code there. Default false. */
+  readonly unpickles?: true;
 }
 
 /** A control operation. */

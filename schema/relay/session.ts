@@ -38,8 +38,8 @@ export const Limits = struct("Limits", {
     field("calls_in_flight", u32, { doc: "Calls under way at a time." }),
     field("calls_per_second", u32, { doc: "Calls in one second, and in one burst." }),
     field("list_length", u32, { doc: "Elements in one list or map of a request." }),
-    field("streams", u32, { doc: "Streams open at a time." }),
     field("idle_ms", u32, { doc: "Silence after which the connection is closed, in milliseconds." }),
+    field("streams", u32, { default: 0, doc: "Streams open at a time; 0 where the relay carries none." }),
   ],
 });
 
