@@ -18,7 +18,7 @@ import { Metrics, noMetrics } from "./metrics.ts";
 import { checkReach, type ResolvedServeOptions, resolveServeOptions, type ServeOptions } from "./options.ts";
 import { loadPeer } from "./peer.ts";
 import { Session } from "./session.ts";
-import { answerRefusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
+import { answerRefusal, type Refusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
 import { Watch } from "./watch.ts";
 
 const { version: release } = createRequire(import.meta.url)("enginewire/package.json") as { version: string };
@@ -185,21 +185,31 @@ class RelayServer implements Relay {
     // another listener of somebody else's server may want it
     if (foreign && !this.#own) return;
     stream.on("error", () => stream.destroy());
-    const refuse = (refusal: Parameters<typeof answerRefusal>[1]): void => {
+    const refusal = this.#refusalOf(request, foreign);
+    if (refusal !== undefined) {
       this.#metrics.client("refused");
       answerRefusal(stream, refusal);
-    };
-    if (foreign) return refuse({ status: 404, reason: `the WebSocket is at ${path}` });
-    if (this.#stopping !== undefined) return refuse({ status: 503, reason: "the relay is stopping" });
-    const refusal = refuseUpgrade(request, this.#options);
-    if (refusal !== undefined) return refuse(refusal);
-    if (this.#sessions.size >= limits.connections) return refuse({ status: 503, reason: `${limits.connections} clients are connected` });
+      return;
+    }
     const address = request.socket.remoteAddress ?? "";
-    const leave = this.#own ? () => {} : this.#addresses.enter(address);
-    if (leave === undefined)
-      return refuse({ status: 429, reason: `${limits.connectionsPerAddress} clients are connected from this address` });
-    stream.once("close", leave);
+    if (!this.#own) {
+      const leave = this.#addresses.enter(address);
+      if (leave === undefined) {
+        this.#metrics.client("refused");
+        answerRefusal(stream, { status: 429, reason: `${limits.connectionsPerAddress} clients are connected from this address` });
+        return;
+      }
+      stream.once("close", leave);
+    }
     this.#wss.handleUpgrade(request, stream, head, (socket) => this.#open(socket, stream, request, address));
+  }
+
+  #refusalOf(request: IncomingMessage, foreign: boolean): Refusal | undefined {
+    const { path, limits } = this.#options;
+    if (foreign) return { status: 404, reason: `the WebSocket is at ${path}` };
+    if (this.#stopping !== undefined) return { status: 503, reason: "the relay is stopping" };
+    if (this.#sessions.size >= limits.connections) return { status: 503, reason: `${limits.connections} clients are connected` };
+    return refuseUpgrade(request, this.#options);
   }
 
   #open(socket: WebSocket, stream: Duplex, request: IncomingMessage, address: string): void {

@@ -123,7 +123,7 @@ export class Session {
 
   /** Takes no more calls and closes when those under way have ended. */
   leave(reason: string, reconnect: boolean): void {
-    if (this.#stage === "hello" || this.#stage === "checking") return this.#end(closeCodes.goingAway, reason);
+    if (this.#stage === "hello" || this.#stage === "checking") this.#end(closeCodes.goingAway, reason);
     if (this.#stage !== "open") return;
     this.#stage = "leaving";
     this.#outbox.send(encodeGoingAway({ reason, reconnect }));
@@ -151,29 +151,37 @@ export class Session {
   #receive(data: RawData, isBinary: boolean): void {
     if (this.#stage === "closed") return;
     this.#heard();
-    if (!isBinary) return this.#end(closeCodes.text, "only binary messages are spoken here");
-    if (!this.#messageRate.take(this.heardAt))
-      return this.#refuse(closeCodes.flood, new EngineWireError("limit_exceeded", "too many messages", { path: "calls_per_second" }));
-    // ws gives one Buffer as long as its binaryType is left alone
-    const bytes = data as Buffer;
-    if (!this.#isOpen && bytes.length > longestHello)
-      return this.#refuse(closeCodes.malformed, new EngineWireError("malformed", `a first message has at most ${longestHello} bytes`));
+    if (!isBinary) {
+      this.#end(closeCodes.text, "only binary messages are spoken here");
+      return;
+    }
+    if (!this.#messageRate.take(this.heardAt)) {
+      this.#refuse(closeCodes.flood, new EngineWireError("limit_exceeded", "too many messages", { path: "calls_per_second" }));
+      return;
+    }
     let message: ClientMessage;
     try {
-      message = decodeClientMessage(bytes);
+      // ws gives one Buffer as long as its binaryType is left alone
+      message = this.#decode(data as Buffer);
     } catch (error) {
-      return this.#refuse(closeCodes.malformed, error);
+      this.#refuse(closeCodes.malformed, error);
+      return;
     }
     this.#handle(message);
   }
 
+  #decode(bytes: Uint8Array): ClientMessage {
+    if (!this.#isOpen && bytes.length > longestHello)
+      throw new EngineWireError("malformed", `a first message has at most ${longestHello} bytes`);
+    const message = decodeClientMessage(bytes);
+    const { $tag: found } = message;
+    // one Hello, and nothing else before its answer
+    if (this.#stage === "checking" || (found === "Hello") === this.#isOpen)
+      throw new EngineWireError("malformed", `a ${found} is not legal here`, { found });
+    return message;
+  }
+
   #handle(message: ClientMessage): void {
-    const greeting = message.$tag === "Hello";
-    if (greeting !== (this.#stage === "hello"))
-      return this.#refuse(
-        closeCodes.malformed,
-        new EngineWireError("malformed", `a ${message.$tag} is not legal here`, { found: message.$tag }),
-      );
     switch (message.$tag) {
       case "Hello":
         void this.#welcome(message);
@@ -279,26 +287,35 @@ export class Session {
   }
 
   #call(message: Call): void {
-    const { limits } = this.#context;
     const { id } = message;
     const caller = this.#caller;
     if (caller === undefined) return;
-    const fail = (error: EngineWireError): void => this.#outbox.send(encodeCompleted({ id, failure: toFailure(error) }));
     if (this.#calls.has(id)) {
       const failure = toFailure(new EngineWireError("invalid_argument", `the id ${id} is that of a call under way`, { path: "Call.id" }));
-      return this.#outbox.send(encodeRefused({ id, failure }));
+      this.#outbox.send(encodeRefused({ id, failure }));
+      return;
     }
-    if (this.#stage === "leaving") return fail(new EngineWireError("going_away", "this connection takes no more calls; nothing was sent"));
-    if (this.#calls.size >= limits.callsInFlight)
-      return fail(tooMany("calls_in_flight", `${limits.callsInFlight} calls are under way`, limits.callsInFlight));
-    if (!this.#callRate.take(this.heardAt))
-      return fail(tooMany("calls_per_second", `more than ${limits.callsPerSecond} calls in a second`, limits.callsPerSecond));
+    const failure = this.#refusalOfCall();
+    if (failure !== undefined) {
+      this.#outbox.send(encodeCompleted({ id, failure: toFailure(failure) }));
+      return;
+    }
     const handle = new CallHandle();
     this.#calls.set(id, handle);
     void carryOut(this.#context, caller, message, handle).then(() => {
       this.#calls.delete(id);
       if (this.#stage === "leaving") this.#leaveWhenDone();
     });
+  }
+
+  #refusalOfCall(): EngineWireError | undefined {
+    const { callsInFlight, callsPerSecond } = this.#context.limits;
+    if (this.#stage === "leaving")
+      return new EngineWireError("going_away", "this connection takes no more calls; nothing was sent", { stage: "queue" });
+    if (this.#calls.size >= callsInFlight) return tooMany("calls_in_flight", `${callsInFlight} calls are under way`, callsInFlight);
+    if (!this.#callRate.take(this.heardAt))
+      return tooMany("calls_per_second", `more than ${callsPerSecond} calls in a second`, callsPerSecond);
+    return undefined;
   }
 
   #leaveWhenDone(): void {
