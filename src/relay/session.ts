@@ -4,6 +4,7 @@ import { decodeClientMessage } from "../../generated/relay/decoders.ts";
 import {
   encodeCompleted,
   encodeEnginesChanged,
+  encodeEngineView,
   encodeEvent,
   encodeGoingAway,
   encodePong,
@@ -234,8 +235,8 @@ export class Session {
         relay: release,
         session,
         identity: identity.name,
-        scopes: identity.scopes,
-        engines: this.#allowed(this.#events.views(), ({ index }) => index),
+        scopes: identity.scopes.join(" "),
+        engines: this.#allowed(this.#events.views(), ({ index }) => index).map((view) => encodeEngineView(view)),
         limits: { messageBytes, callsInFlight, callsPerSecond, listLength, idleMs },
         heartbeatMs: Math.max(1, Math.floor(idleMs / 4)),
         expiresInMs: identity.expiresAt === undefined ? null : Math.max(0, identity.expiresAt - Date.now()),

@@ -1,3 +1,4 @@
+import { decodeEnginesChanged, decodeEngineView, decodeEvent } from "../../generated/relay/decoders.ts";
 import type { EnginesChanged, Event, Welcome } from "../../generated/relay/types.ts";
 import { type Operation, operations } from "../../generated/tokenspeed/operations.ts";
 import type { EngineState } from "../client/guard/engine-state.ts";
@@ -19,8 +20,8 @@ import { infoOf, stateOf } from "../transport/relay/engine-view.ts";
 import { fromEvent } from "../transport/relay/event.ts";
 import { checkCallOptions } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
-import { type LinkStatus, RelayLink } from "./link.ts";
-import type { ResolvedConnectOptions } from "./link-options.ts";
+import { RelayLink } from "./link.ts";
+import type { LinkStatus, ResolvedConnectOptions } from "./link-options.ts";
 import type { RawReply } from "./pending.ts";
 
 /** Events that may wait for each reader. */
@@ -60,12 +61,17 @@ class LinkedConnection implements RelayConnection {
   readonly #states = new Map<number, EngineState>();
   readonly #counter = new EventCounter();
   readonly #events = new EventStream<ConnectionEvent>(eventLimit, (count) => ({ type: "events_dropped", count }));
+  readonly #statuses = new EventStream<LinkStatus>(eventLimit, () => this.#link.status);
 
   constructor(url: string, options: ResolvedConnectOptions) {
     this.#link = new RelayLink(url, options, {
       welcomed: (welcome) => this.#welcomed(welcome),
-      changed: (changed) => this.#changed(changed),
-      event: (event) => this.#heard(event),
+      status: (status) => this.#statuses.emit(status),
+      // a newer relay may send what this release does not know
+      other: (tag, message) => {
+        if (tag === "EnginesChanged") this.#changed(decodeEnginesChanged(message));
+        else if (tag === "Event") this.#heard(decodeEvent(message));
+      },
     });
     this.closed = this.#link.closed;
     const states = (): readonly EngineState[] => [...this.#states.values()];
@@ -78,6 +84,7 @@ class LinkedConnection implements RelayConnection {
     void this.closed.then((reason) => {
       this.#events.emit({ type: "closed", reason });
       this.#events.end();
+      this.#statuses.end();
     });
   }
 
@@ -98,7 +105,7 @@ class LinkedConnection implements RelayConnection {
   }
 
   get scopes(): readonly string[] {
-    return this.#link.welcome?.scopes ?? [];
+    return this.#link.welcome?.scopes.split(" ") ?? [];
   }
 
   async call<Tag extends RequestTag>(
@@ -114,8 +121,10 @@ class LinkedConnection implements RelayConnection {
     return this.#events.read();
   }
 
-  status(): AsyncIterableIterator<LinkStatus> {
-    return this.#link.status();
+  async *status(): AsyncGenerator<LinkStatus, void, undefined> {
+    const changes = this.#statuses.read();
+    yield this.#link.status;
+    yield* changes;
   }
 
   async close(reason?: string): Promise<void> {
@@ -150,7 +159,8 @@ class LinkedConnection implements RelayConnection {
   #welcomed({ engines }: Welcome): void {
     this.#engines.clear();
     this.#states.clear();
-    for (const view of engines) {
+    for (const bytes of engines) {
+      const view = decodeEngineView(bytes);
       this.#engines.set(view.index, infoOf(view));
       this.#states.set(view.index, stateOf(view));
     }

@@ -8,8 +8,8 @@ import { RelayLink } from "./link.ts";
 import { type ConnectOptions, resolveConnectOptions } from "./link-options.ts";
 
 export type { RelayConnection } from "./connection.ts";
-export type { LinkStatus, RelayLink } from "./link.ts";
-export type { ConnectOptions } from "./link-options.ts";
+export type { RelayLink } from "./link.ts";
+export type { ConnectOptions, LinkStatus } from "./link-options.ts";
 export type { LinkCallOptions, RawReply } from "./pending.ts";
 export type { WebSocketClass } from "./socket.ts";
 

@@ -1,4 +1,5 @@
-import type { EnginesChanged, Event, Welcome } from "../../generated/relay/types.ts";
+import type { RelayMessage, Welcome } from "../../generated/relay/types.ts";
+import type { CloseReason } from "../transport/connection.ts";
 import { checkSignal, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import type { WebSocketClass } from "./socket.ts";
@@ -21,14 +22,22 @@ export interface ConnectOptions {
   readonly longestDelayMs?: number;
 }
 
+/** How a link to a relay is. */
+export type LinkStatus =
+  | { readonly state: "connecting" }
+  | { readonly state: "open"; readonly session: string }
+  /** It connects again after so many milliseconds, because of the error. */
+  | { readonly state: "waiting"; readonly delayMs: number; readonly error: EngineWireError }
+  | { readonly state: "closed"; readonly reason: CloseReason };
+
 /** What a link tells its owner besides what calls give. */
 export interface LinkHandlers {
   /** A connection was made, the first or a further one. */
   readonly welcomed?: (welcome: Welcome) => void;
-  /** Engines have changed. */
-  readonly changed?: (changed: EnginesChanged) => void;
-  /** Something happened outside of calls. */
-  readonly event?: (event: Event) => void;
+  /** A message came that is about no call. */
+  readonly other?: (tag: RelayMessage["$tag"], message: Uint8Array) => void;
+  /** The link is not as it was. */
+  readonly status?: (status: LinkStatus) => void;
 }
 
 /** The options with defaults. */

@@ -1,25 +1,24 @@
+import {
+  decodeCompleted,
+  decodeGoingAway,
+  decodeRefused,
+  decodeReply,
+  decodeWaiting,
+  decodeWelcome,
+} from "../../generated/relay/decoders.ts";
 import { encodeCall, encodeCancel, encodeHello, encodePing } from "../../generated/relay/encoders.ts";
 import type { RelayMessage, Welcome } from "../../generated/relay/types.ts";
 import { AbortListeners } from "../transport/abort-listeners.ts";
 import type { CloseReason } from "../transport/connection.ts";
 import { Deadlines } from "../transport/deadlines.ts";
-import { EventStream } from "../transport/event-stream.ts";
 import { fromFailure } from "../transport/relay/failure.ts";
 import { protocolVersion } from "../transport/relay/protocol.ts";
 import { checkSignal, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError, type EngineWireErrorDetails, type ErrorCode } from "../wire/errors.ts";
 import { Backoff } from "./backoff.ts";
-import type { LinkHandlers, ResolvedConnectOptions } from "./link-options.ts";
+import type { LinkHandlers, LinkStatus, ResolvedConnectOptions } from "./link-options.ts";
 import type { LinkCallOptions, Pending, RawReply } from "./pending.ts";
 import { RelaySocket } from "./socket.ts";
-
-/** How a link to a relay is. */
-export type LinkStatus =
-  | { readonly state: "connecting" }
-  | { readonly state: "open"; readonly session: string }
-  /** It connects again after so many milliseconds, because of the error. */
-  | { readonly state: "waiting"; readonly delayMs: number; readonly error: EngineWireError }
-  | { readonly state: "closed"; readonly reason: CloseReason };
 
 /** How much longer than its deadline a call waits for the relay to say so: its error knows more. In milliseconds. */
 const graceMs = 2000;
@@ -40,7 +39,6 @@ export class RelayLink {
   readonly #calls = new Map<number, Pending>();
   readonly #deadlines = new Deadlines();
   readonly #aborts = new AbortListeners();
-  readonly #status = new EventStream<LinkStatus>(64, () => this.#now);
   readonly #sockets = new Set<RelaySocket>();
   #now: LinkStatus = { state: "connecting" };
   /** The connection that new calls go to. */
@@ -111,11 +109,9 @@ export class RelayLink {
     });
   }
 
-  /** How the link is, now and whenever it changes, until it has closed. */
-  async *status(): AsyncGenerator<LinkStatus, void, undefined> {
-    const changes = this.#status.read();
-    yield this.#now;
-    yield* changes;
+  /** How the link is. */
+  get status(): LinkStatus {
+    return this.#now;
   }
 
   /** Fails what is pending with `closed` and closes. Closing twice is closing once. */
@@ -140,14 +136,15 @@ export class RelayLink {
       this.#options.WebSocket,
       this.#url,
       hello,
-      (message) => {
-        if (message.$tag !== "Welcome") {
-          this.#receive(socket, message);
+      (tag, message) => {
+        if (tag !== "Welcome") {
+          this.#receive(socket, tag, message);
           return;
         }
         clearTimeout(timer);
-        pulse = setInterval(() => this.#beat(socket, message.heartbeatMs), message.heartbeatMs);
-        this.#welcomed(socket, message);
+        const welcome = decodeWelcome(message);
+        pulse = setInterval(() => this.#beat(socket, welcome.heartbeatMs), welcome.heartbeatMs);
+        this.#welcomed(socket, welcome);
       },
       (error) => {
         clearTimeout(timer);
@@ -187,33 +184,45 @@ export class RelayLink {
     }
   }
 
-  #receive(socket: RelaySocket, message: RelayMessage): void {
-    switch (message.$tag) {
-      case "Reply":
-      case "Waiting":
+  #receive(socket: RelaySocket, tag: RelayMessage["$tag"], bytes: Uint8Array): void {
+    // the call that a message is about, unless it has settled, or belongs to another connection
+    const find = (id: number | null): Pending | undefined => {
+      const call = id === null ? undefined : this.#calls.get(id);
+      return call?.socket === socket ? call : undefined;
+    };
+    switch (tag) {
+      case "Reply": {
+        const reply = decodeReply(bytes);
+        const call = find(reply.id);
+        if (call !== undefined) this.#reply(call, reply);
+        return;
+      }
       case "Completed": {
-        const call = this.#calls.get(message.id);
-        if (call?.socket !== socket) return;
-        if (message.$tag === "Reply") this.#reply(call, message);
-        else if (message.$tag === "Waiting") call.options.onWait?.(message.holder);
-        else if (message.failure === null) this.#settle(call).resolve(call.replies);
-        else this.#reject(call, fromFailure(message.failure, { replies: call.replies }));
+        const { id, failure } = decodeCompleted(bytes);
+        const call = find(id);
+        if (call === undefined) return;
+        if (failure === null) this.#settle(call).resolve(call.replies);
+        else this.#reject(call, fromFailure(failure, { replies: call.replies }));
+        return;
+      }
+      case "Waiting": {
+        const { id, holder } = decodeWaiting(bytes);
+        find(id)?.options.onWait?.(holder);
         return;
       }
       case "Refused": {
-        const call = message.id === null ? undefined : this.#calls.get(message.id);
-        if (call?.socket === socket) this.#reject(call, fromFailure(message.failure));
+        const { id, failure } = decodeRefused(bytes);
+        const call = find(id);
+        if (call !== undefined) this.#reject(call, fromFailure(failure));
         return;
       }
-      case "EnginesChanged":
-        this.#handlers.changed?.(message);
+      case "GoingAway": {
+        const { reason, reconnect } = decodeGoingAway(bytes);
+        this.#leave(socket, reason, reconnect);
         return;
-      case "Event":
-        this.#handlers.event?.(message);
-        return;
-      case "GoingAway":
-        this.#leave(socket, message.reason, message.reconnect);
-        return;
+      }
+      default:
+        this.#handlers.other?.(tag, bytes);
     }
   }
 
@@ -313,7 +322,7 @@ export class RelayLink {
 
   #change(status: LinkStatus): void {
     this.#now = status;
-    this.#status.emit(status);
+    this.#handlers.status?.(status);
   }
 
   #fail(error: EngineWireError): void {
@@ -336,7 +345,6 @@ export class RelayLink {
     }
     for (const socket of this.#sockets) socket.fail(error);
     this.#deadlines.clear();
-    this.#status.end();
     this.#resolveClosed(reason);
   }
 }

@@ -1,4 +1,4 @@
-import { decodeRelayMessage } from "../../generated/relay/decoders.ts";
+import { decodeRefused, peekTag } from "../../generated/relay/decoders.ts";
 import type { RelayMessage } from "../../generated/relay/types.ts";
 import { fromFailure } from "../transport/relay/failure.ts";
 import { closeCodes, subprotocol } from "../transport/relay/protocol.ts";
@@ -29,14 +29,15 @@ export class RelaySocket {
   #over = false;
 
   /**
-   * Sends what `hello` resolves with when it is open. Calls `ended` once, with why; whatever is sent after that is dropped.
+   * Sends what `hello` resolves with when it is open. Hands on messages as they came: their decoders weigh much, and a
+   * small page needs few. Calls `ended` once, with why; whatever is sent after that is dropped.
    * Throws `invalid_argument` for a URL that no WebSocket takes.
    */
   constructor(
     Class: WebSocketClass,
     url: string,
     hello: () => Promise<Uint8Array>,
-    received: (message: RelayMessage) => void,
+    received: (tag: RelayMessage["$tag"], message: Uint8Array) => void,
     ended: (error: EngineWireError) => void,
   ) {
     this.#ended = ended;
@@ -65,9 +66,12 @@ export class RelaySocket {
       this.heardAt = performance.now();
       try {
         if (!(data instanceof ArrayBuffer)) throw new EngineWireError("malformed", "the relay sent a text message");
-        const message = decodeRelayMessage(new Uint8Array(data));
-        if (message.$tag === "Refused" && message.id === null) this.#refusal = fromFailure(message.failure);
-        else received(message);
+        const message = new Uint8Array(data);
+        const tag = peekTag(message) as RelayMessage["$tag"] | undefined;
+        if (tag === undefined) throw new EngineWireError("malformed", "the relay sent a message without a tag");
+        const refused = tag === "Refused" ? decodeRefused(message) : undefined;
+        if (refused?.id === null) this.#refusal = fromFailure(refused.failure);
+        else received(tag, message);
       } catch (error) {
         this.fail(isEngineWireError(error) ? error : new EngineWireError("malformed", "a message could not be read", { cause: error }));
       }
