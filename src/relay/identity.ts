@@ -41,8 +41,8 @@ export const anyone: Identity = {
 export function checkIdentity(identity: Identity): Identity {
   const { name, scopes: granted, engines, expiresAt } = identity;
   const wrong =
-    typeof name !== "string" || name === ""
-      ? "name must be a text"
+    typeof name !== "string" || name === "" || name.length > 200
+      ? "name must be a text of 1 to 200 characters"
       : !Array.isArray(granted) || !granted.every(isScope)
         ? `scopes must be a list of ${scopes.join(", ")}`
         : engines !== undefined && !(Array.isArray(engines) && engines.every((engine) => Number.isInteger(engine)))
