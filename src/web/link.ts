@@ -16,6 +16,7 @@ import { protocolVersion } from "../transport/relay/protocol.ts";
 import { checkSignal, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError, type EngineWireErrorDetails, type ErrorCode } from "../wire/errors.ts";
 import { Backoff } from "./backoff.ts";
+import { explain } from "./explain.ts";
 import type { LinkHandlers, LinkStatus, ResolvedConnectOptions } from "./link-options.ts";
 import type { LinkCallOptions, Pending, RawReply } from "./pending.ts";
 import { RelaySocket } from "./socket.ts";
@@ -69,7 +70,15 @@ export class RelayLink {
   }
 
   /** Makes the first connection. Rejects, and closes the link, with why it could not be made. */
-  open(): Promise<void> {
+  async open(): Promise<void> {
+    try {
+      await this.#open();
+    } catch (error) {
+      throw await explain(this.#url, error as EngineWireError);
+    }
+  }
+
+  #open(): Promise<void> {
     const { signal } = this.#options;
     return new Promise((resolve, reject) => {
       this.#first = { resolve, reject };

@@ -104,7 +104,7 @@ function asCredentialError(cause: unknown): EngineWireError {
 }
 
 function reasonOf(opened: boolean, code: number, reason: string): EngineWireError {
-  if (!opened) return new EngineWireError("unreachable", "no relay answers at the address, or it refuses this client");
+  if (!opened) return new EngineWireError("unreachable", "no relay answers at the address", { stage: "connect" });
   const text = `the relay closed the connection (${code}${reason === "" ? "" : `: ${reason}`})`;
   switch (code) {
     case closeCodes.goingAway:

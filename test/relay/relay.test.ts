@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { failureOf } from "../faults/scripted-group.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
+import { failureOf } from "../faults/scripted-group.ts";
 
 it("carries a call to every engine and back", async () => {
   const { join } = await serveSimulated({ ranks: 2 });
