@@ -4,6 +4,7 @@ import { dirname, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command, Option } from "commander";
 import type { ProtocolDefinition } from "../schema/dsl.ts";
+import { relay } from "../schema/relay/index.ts";
 import type { Release } from "../schema/release.ts";
 import { tokenspeed } from "../schema/tokenspeed/index.ts";
 import { releases } from "../schema/tokenspeed/releases/index.ts";
@@ -43,7 +44,12 @@ function settings({ out, wire, extension }: OutputOptions) {
   return { wire: wire ?? (own ? "../../src/wire/index.ts" : "enginewire/wire"), extension: extension ?? (own ? ".ts" : ".js") };
 }
 
-/** The schema of a folder, or the one of this package. */
+/** The protocols to generate: that of a folder, or those of this package. */
+async function protocolsOf(options: SchemaOptions): Promise<readonly ProtocolDefinition[]> {
+  return options.schema === undefined ? [tokenspeed, relay] : [(await schemaOf(options)).protocol];
+}
+
+/** An engine's schema: that of a folder, or the one of this package. */
 async function schemaOf({
   schema,
 }: SchemaOptions): Promise<{ readonly protocol: ProtocolDefinition; readonly releases: readonly Release[] }> {
@@ -53,8 +59,7 @@ async function schemaOf({
 }
 
 async function runGenerate(options: OutputOptions): Promise<void> {
-  const { protocol } = await schemaOf(options);
-  const files = await generate([protocol], settings(options));
+  const files = await generate(await protocolsOf(options), settings(options));
   const touched = await writeFiles(resolve(options.out), files);
   for (const file of touched) console.log(`${options.out}/${file}`);
   console.log(`${files.size} files, ${touched.length === 0 ? "none changed" : `${touched.length} changed`}`);
@@ -66,8 +71,7 @@ interface CheckOptions extends OutputOptions, SourceOptions {
 }
 
 async function runCheck(options: CheckOptions): Promise<void> {
-  const { protocol } = await schemaOf(options);
-  const files = await generate([protocol], settings(options));
+  const files = await generate(await protocolsOf(options), settings(options));
   const drift = await findDrift(resolve(options.out), files);
   if (drift.length > 0) {
     const flags = [
@@ -108,6 +112,7 @@ async function runSync(path: string, options: SyncOptions): Promise<void> {
   const { complete, lines } = await runSynchronization(path, {
     also: options.also,
     folder,
+    beside: inside ? [relay] : [],
     constructors: inside ? "../dsl.ts" : "enginewire/schema",
     out: resolve(options.out),
     emit: settings(options),

@@ -3,6 +3,7 @@ import { allFields, allStructs, framedStructs, membersOf, propertyOf } from "../
 import type {
   ConstantDefinition,
   DefaultValue,
+  GeneratedFile,
   Layout,
   OperationDefinition,
   ProtocolDefinition,
@@ -81,6 +82,8 @@ export interface Model {
   readonly constants: readonly ConstantDefinition[];
   /** The recorded releases. */
   readonly releases: readonly string[];
+  /** The files to generate; all where it is absent. */
+  readonly files?: readonly GeneratedFile[];
 }
 
 function modelStruct(definition: StructDefinition, framed: boolean): ModelStruct {
@@ -169,6 +172,7 @@ export function buildModel(protocol: ProtocolDefinition): Model {
     operations: operations.map((operation) => modelOperation(operation, protocol.releases ?? [])),
     constants,
     releases: (protocol.releases ?? []).map(({ release }) => release),
+    ...(protocol.files !== undefined && { files: protocol.files }),
   };
 }
 

@@ -84,6 +84,7 @@ const operation = z.strictObject({
     })
     .optional(),
   endsDrain: z.boolean().optional(),
+  unpickles: z.literal(true).optional(),
   refuses: z.array(refused).optional(),
 });
 
@@ -119,6 +120,7 @@ const protocol = z.strictObject({
     )
     .optional(),
   constants: z.array(z.strictObject({ name, value: z.union([z.number(), wellFormed]), doc })),
+  files: z.array(z.enum(["types.ts", "encoders.ts", "decoders.ts", "replies.ts", "operations.ts", "zod.ts"])).optional(),
 });
 
 /** What in a protocol has not the shape that `dsl.ts` describes. */

@@ -231,6 +231,8 @@ export interface OperationOptions {
   readonly slim?: SlimMethod;
   /** Whether it ends a pause or a release that does not drain, so that it must not wait for one. Default false. */
   readonly endsDrain?: boolean;
+  /** Whether an engine unpickles bytes of the request, so that whoever may send them may run code there. Default false. */
+  readonly unpickles?: true;
 }
 
 /** A control operation. */
@@ -289,6 +291,9 @@ export function union(name: string, options: Omit<UnionDefinition, "name">): Uni
   return { name, ...options };
 }
 
+/** A file of generated code. */
+export type GeneratedFile = "types.ts" | "encoders.ts" | "decoders.ts" | "replies.ts" | "operations.ts" | "zod.ts";
+
 /** Everything one protocol says. */
 export interface ProtocolDefinition {
   /** Folder of the generated code. */
@@ -311,6 +316,8 @@ export interface ProtocolDefinition {
   readonly leavesOut?: readonly string[];
   /** What releases of the engine had; requests of theirs may lack fields. */
   readonly releases?: readonly Release[];
+  /** The files to generate, where they are not all: a protocol without operations has little to say in some. */
+  readonly files?: readonly GeneratedFile[];
 }
 
 /** Describes a protocol. */

@@ -27,6 +27,8 @@ export type {
   EngineInfo,
   EngineReply,
   EventCounts,
+  FarCallOptions,
+  FarGuard,
 } from "./transport/connection.ts";
 export type {
   EngineLoad,

@@ -1,4 +1,5 @@
 import { IndentationText, Project, QuoteKind } from "ts-morph";
+import type { GeneratedFile } from "../../schema/dsl.ts";
 import type { Model } from "../model.ts";
 import { emitDecoders } from "./decoders.ts";
 import { emitEncoders } from "./encoders.ts";
@@ -10,7 +11,7 @@ import { emitZod } from "./zod.ts";
 
 export type { EmitOptions } from "./file.ts";
 
-const emitters: readonly (readonly [file: string, emit: (model: Model, options: EmitOptions) => Statements])[] = [
+const emitters: readonly (readonly [file: GeneratedFile, emit: (model: Model, options: EmitOptions) => Statements])[] = [
   ["types.ts", emitTypes],
   ["encoders.ts", emitEncoders],
   ["decoders.ts", emitDecoders],
@@ -29,6 +30,7 @@ export function emit(model: Model, options: EmitOptions): Map<string, string> {
   });
   const files = new Map<string, string>();
   for (const [name, emitFile] of emitters) {
+    if (model.files !== undefined && !model.files.includes(name)) continue;
     const source = project.createSourceFile(name, { statements: emitFile(model, options) });
     const body = separate(source.getFullText().replaceAll("\r\n", "\n").trimEnd());
     files.set(name, `${header(model)}\n${body}\n`);

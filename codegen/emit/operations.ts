@@ -26,6 +26,7 @@ const operationProperties = [
   ],
   ["misreadBy?", "readonly string[]", "Engine releases whose request had other fields in their places: it must not be sent to them."],
   ["endsDrain", "boolean", "Whether it ends a pause or a release that does not drain, so that it must not wait for one."],
+  ["unpickles?", "true", "Whether an engine unpickles bytes of the request, so that whoever may send them may run code there."],
   ["refuses", "readonly RefusedValue[]", "Values that the engine accepts and that then wedge or kill it; they must not be sent."],
 ] as const;
 

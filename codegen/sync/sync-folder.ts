@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
+import type { ProtocolDefinition } from "../../schema/dsl.ts";
 import { findDrift, writeFiles } from "../drift.ts";
 import type { EmitOptions } from "../emit/index.ts";
 import { generate } from "../generate.ts";
@@ -12,6 +13,8 @@ export interface Synchronization {
   readonly also: readonly string[];
   /** The schema's folder. */
   readonly folder: string;
+  /** Protocols whose code stands in the same folder. */
+  readonly beside: readonly ProtocolDefinition[];
   /** The module of the schema's constructors, for a schema that has none of its files yet. */
   readonly constructors: string;
   /** Folder of the generated code. */
@@ -37,7 +40,7 @@ export async function runSynchronization(path: string, options: Synchronization)
   const result = synchronize({ main, also, folder, protocol: protocolName(folder), constructors: options.constructors });
   const lines = [...(options.verbose && result.skipped.length > 0 ? [printSkipped(result.skipped)] : [])];
   lines.push(printDifference(result.difference, options.width), ...notesOf(result));
-  const generated = await generate([result.schema.protocol], emit).catch((error: unknown) => {
+  const generated = await generate([result.schema.protocol, ...options.beside], emit).catch((error: unknown) => {
     if (error instanceof Error && error.name === "SchemaError") return error;
     throw error;
   });

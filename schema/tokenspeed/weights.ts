@@ -165,6 +165,7 @@ export const UpdateWeightsFromTensorReqOutput = struct("UpdateWeightsFromTensorR
 export const updateWeightsFromTensor = operation("updateWeightsFromTensor", {
   request: UpdateWeightsFromTensorReqInput,
   reply: UpdateWeightsFromTensorReqOutput,
+  unpickles: true,
   effect: "weights",
   answers: "at once",
   timeoutMs: 60_000,

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { Command } from "commander";
 import { addDemoCommand } from "./demo.ts";
 import { addEngineCommand } from "./engine.ts";
+import { addServeCommand } from "./serve.ts";
 
 const { version } = createRequire(import.meta.url)("enginewire/package.json") as { version: string };
 
@@ -13,5 +14,6 @@ const program = new Command("enginewire")
 
 addDemoCommand(program);
 addEngineCommand(program);
+addServeCommand(program);
 
 await program.parseAsync();

@@ -11,13 +11,13 @@ import type { Connection, EngineReply } from "../transport/connection.ts";
 import { checkCallOptions, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import { type ClientCapabilities, capabilitiesOf } from "./capabilities.ts";
-import { Guard } from "./guard/guard.ts";
+import { guardOf } from "./guard/call-guard.ts";
 import { type ClientCall, type ClientCallOptions, compose, type Interceptor } from "./interceptors.ts";
 import { requireSuccess } from "./outcome.ts";
 import { type GroupState, groupState, type ReconcileOptions, type Reconciliation, reconcile, type StateOptions } from "./recovery.ts";
 
 // what a call of a client has besides the options of a connection's call
-const clientOptions: readonly string[] = ["guard"] satisfies (keyof ClientCallOptions)[];
+const clientOptions: readonly string[] = ["guard", "caller", "onWait"] satisfies (keyof ClientCallOptions)[];
 
 /** What a client can be told. */
 export interface ClientOptions {
@@ -78,7 +78,7 @@ export interface Client extends OperationMethods, AsyncDisposable {
 export function createClient(connection: Connection, options: ClientOptions = {}): Client {
   for (const timeoutMs of Object.values(options.timeoutsMs ?? {})) checkTimeout(timeoutMs);
   if (options.release !== undefined) checkRelease(options.release);
-  const guard = new Guard(connection);
+  const guard = guardOf(connection);
   const byRequest = new Map<string, Operation>();
   const methods: Record<string, unknown> = {};
 

@@ -19,6 +19,10 @@ export interface ClientCallOptions extends CallOptions {
    * state-changing calls. The codec and the lanes still hold. Default: the client's own `guard`.
    */
   readonly guard?: boolean | undefined;
+  /** Who calls, for those whose calls wait behind this one. Default: nobody is named. */
+  readonly caller?: string | undefined;
+  /** Hears that the call waits for another one that is under way; `holder` says which, and whose. */
+  readonly onWait?: ((holder: string) => void) | undefined;
 }
 
 /** Sends a call and resolves with its replies. */

@@ -1,7 +1,7 @@
 import { type EngineWireError, isEngineWireError } from "../wire/errors.ts";
 import type { Client } from "./create-client.ts";
+import type { CallGuard } from "./guard/call-guard.ts";
 import type { EngineState } from "./guard/engine-state.ts";
-import type { Guard } from "./guard/guard.ts";
 import type { ClientCallOptions } from "./interceptors.ts";
 
 /** How to look at the engines. */
@@ -54,7 +54,7 @@ export interface Reconciliation {
 const compared = ["scheduler", "draining", "weightGroup", "profiler", "isPaused", "isSleeping"] as const;
 
 /** Tells what is known of the engines, after asking them if that is wanted. */
-export async function groupState(client: Client, guard: Guard, options: StateOptions): Promise<GroupState> {
+export async function groupState(client: Client, guard: CallGuard, options: StateOptions): Promise<GroupState> {
   const { refresh = false, ...limits } = options;
   const known = client.connection.engines.map(({ index }) => index);
   const engines = await Promise.all(known.map((engine) => (refresh ? ask(client, guard, engine, limits) : guard.state(engine))));
@@ -63,7 +63,7 @@ export async function groupState(client: Client, guard: Guard, options: StateOpt
 }
 
 /** Brings every engine to the target by itself; an engine that cannot be brought there does not keep the others from it. */
-export async function reconcile(client: Client, guard: Guard, options: ReconcileOptions): Promise<readonly Reconciliation[]> {
+export async function reconcile(client: Client, guard: CallGuard, options: ReconcileOptions): Promise<readonly Reconciliation[]> {
   const { target, ...limits } = options;
   const engines = client.connection.engines.map(({ index }) => index);
   return Promise.all(engines.map((engine) => reconcileOne(client, guard, engine, target, limits)));
@@ -71,7 +71,7 @@ export async function reconcile(client: Client, guard: Guard, options: Reconcile
 
 async function reconcileOne(
   client: Client,
-  guard: Guard,
+  guard: CallGuard,
   engine: number,
   target: ReconcileOptions["target"],
   limits: ClientCallOptions,
@@ -105,7 +105,7 @@ async function isPaused(client: Client, options: ClientCallOptions): Promise<boo
   return answer?.reply.isPaused ?? false;
 }
 
-async function ask(client: Client, guard: Guard, engine: number, limits: ClientCallOptions): Promise<EngineReport> {
+async function ask(client: Client, guard: CallGuard, engine: number, limits: ClientCallOptions): Promise<EngineReport> {
   const options = { ...limits, engines: [engine] };
   try {
     const [[paused], [sleeping]] = await Promise.all([client.isSchedulerPaused({}, options), client.isSleeping({}, options)]);

@@ -1,6 +1,6 @@
 import type { Operation } from "../../generated/tokenspeed/operations.ts";
 import type { ControlOutput, ControlRequestInit } from "../messages.ts";
-import type { EngineReply } from "../transport/connection.ts";
+import type { CallOptions, EngineReply } from "../transport/connection.ts";
 import { EngineWireError, type EngineWireErrorDetails, type ErrorCode } from "../wire/errors.ts";
 import type { Outgoing } from "./send-queue.ts";
 
@@ -17,18 +17,26 @@ export class Call {
   readonly result: Promise<readonly EngineReply[]>;
   /** The messages handed to the send queue, by engine; empty while the call waits for its lanes. */
   readonly outgoing = new Map<number, Outgoing>();
+  readonly #onReply: ((reply: EngineReply) => void) | undefined;
   readonly #replies = new Map<number, EngineReply>();
   #sentAt = 0;
   #settled = false;
   #resolve!: (replies: readonly EngineReply[]) => void;
   #reject!: (error: EngineWireError) => void;
 
-  constructor(operation: Operation, engines: readonly number[], request: ControlRequestInit, payload: Uint8Array, release?: string) {
+  constructor(
+    operation: Operation,
+    engines: readonly number[],
+    request: ControlRequestInit,
+    payload: Uint8Array,
+    options: CallOptions = {},
+  ) {
     this.operation = operation;
     this.engines = engines;
     this.request = request;
     this.payload = payload;
-    this.release = release;
+    this.release = options.release;
+    this.#onReply = options.onReply;
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -54,7 +62,9 @@ export class Call {
 
   /** Takes an engine's reply; the last one settles the call. */
   answer(engine: number, reply: ControlOutput): void {
-    this.#replies.set(engine, { engine, reply, durationMs: performance.now() - this.#sentAt });
+    const answer = { engine, reply, durationMs: performance.now() - this.#sentAt };
+    this.#replies.set(engine, answer);
+    if (!this.#settled) this.#tell(answer);
     if (this.#replies.size < this.engines.length || this.#settled) return;
     this.#settled = true;
     this.#resolve(this.#inEngineOrder());
@@ -66,6 +76,17 @@ export class Call {
     this.#settled = true;
     const context = { operation: this.operation.name, stage: this.stage, replies: this.#inEngineOrder(), missing: this.missing };
     this.#reject(new EngineWireError(code, `${this.operation.name} ${message}`, { ...context, ...details }));
+  }
+
+  /** A listener that throws must not end the receive loop: its error goes where those of event listeners go. */
+  #tell(answer: EngineReply): void {
+    try {
+      this.#onReply?.(answer);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   #inEngineOrder(): readonly EngineReply[] {

@@ -14,6 +14,7 @@ import { AbortListeners } from "../transport/abort-listeners.ts";
 import { unsupportedBecause } from "../transport/capabilities.ts";
 import type { CallOptions, CloseReason, Connection, ConnectionEvent, EngineInfo, EngineReply } from "../transport/connection.ts";
 import { Deadlines } from "../transport/deadlines.ts";
+import { EventCounter } from "../transport/event-counter.ts";
 import { EventStream } from "../transport/event-stream.ts";
 import type { GenerateOptions, GenerateRequest, OutputStream } from "../transport/generation.ts";
 import { checkCallOptions } from "../transport/timeouts.ts";
@@ -21,7 +22,6 @@ import { asEngineWireError, EngineWireError, isEngineWireError } from "../wire/e
 import type { ResolvedBindOptions } from "./bind-options.ts";
 import { Call } from "./call.ts";
 import { EngineTable, payloadFor } from "./engine-table.ts";
-import { EventCounter } from "./event-counter.ts";
 import { Generations } from "./generations.ts";
 import { engineOf, type Registered } from "./handshake.ts";
 import { LaneTable } from "./lanes.ts";
@@ -112,7 +112,7 @@ export class Frontend implements Connection {
     const payload = encodeControlRequest(request);
     this.#checkUsable(operation, engines, options.signal);
     this.#engines.checkFields(operation, request, engines, options.release);
-    const call = new Call(operation, engines, request, payload, options.release);
+    const call = new Call(operation, engines, request, payload, options);
     const deadline = this.#deadlines.add(timeoutMs, () => this.#expire(call, timeoutMs));
     const { signal } = options;
     const abort = (): void => this.#abandon(call, "aborted", `was aborted ${whatItMeans(call)}`, { cause: signal?.reason });

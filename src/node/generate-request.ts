@@ -1,36 +1,9 @@
 import { type EngineCoreReadyResponse, encodeTokenizedGenerateReqInput } from "../messages.ts";
-import type { GenerateOptions, GenerateRequest } from "../transport/generation.ts";
-import { checkSignal } from "../transport/timeouts.ts";
+import type { GenerateRequest } from "../transport/generation.ts";
 import { EngineWireError } from "../wire/errors.ts";
 
-const options: Readonly<Record<keyof GenerateOptions, true>> = { signal: true, engine: true, bufferedTokens: true };
-const mostTokens = 2 ** 31 - 1;
-const defaultBufferedTokens = 16_384;
 /** Tokens of the context that an engine keeps for itself. */
 const contextMargin = 2;
-
-/** Checks options of `generate` and fills in the bound of the buffer. Throws `invalid_argument`. */
-export function checkGenerateOptions(given: GenerateOptions): number {
-  if (typeof given !== "object" || given === null) throw invalid("options", "the options of generate must be an object");
-  for (const name of Object.keys(given)) {
-    if (Object.hasOwn(options, name)) continue;
-    throw invalid(name, `generate has no option "${name}"; it has ${Object.keys(options).join(", ")}`);
-  }
-  if (given.signal !== undefined) checkSignal(given.signal);
-  const { bufferedTokens = defaultBufferedTokens } = given;
-  if (Number.isInteger(bufferedTokens) && bufferedTokens >= 1 && bufferedTokens <= mostTokens) return bufferedTokens;
-  throw invalid("bufferedTokens", `bufferedTokens must be an integer from 1 to ${mostTokens}, got ${String(bufferedTokens)}`);
-}
-
-/** The id of a request, or one from `next`. Throws `invalid_argument` for none that an engine could tell apart. */
-export function requestIdOf(request: GenerateRequest, next: () => string): string {
-  if (typeof request !== "object" || request === null) throw invalid("request", "generate takes an object of the request's fields");
-  // an empty id in an abort would mean every request to some engines
-  if (request.rid === "") throw invalid("rid", "rid is empty; leave it out to be given one");
-  if (request.rid !== undefined && typeof request.rid !== "string")
-    throw invalid("rid", `rid must be one string, got ${typeof request.rid}`);
-  return request.rid ?? next();
-}
 
 /**
  * Encodes a request as the frames of an ADD behind its type. Throws the codec's codes, and `refused` for what would end the engine's
@@ -56,10 +29,6 @@ export function encodeRequest(request: GenerateRequest, rid: string, registratio
 /** Tokens that an engine's cache holds; 0 where it does not say. */
 function cacheTokens({ kvCacheSizeTokens, numGpuBlocks, prefixGranularity }: EngineCoreReadyResponse): number {
   return kvCacheSizeTokens ?? numGpuBlocks * prefixGranularity;
-}
-
-function invalid(path: string, why: string): EngineWireError {
-  return new EngineWireError("invalid_argument", why, { path });
 }
 
 function refused(field: string, why: string): EngineWireError {

@@ -1,6 +1,6 @@
+import type { OutputChunk, OutputStream } from "../transport/generation.ts";
 import { OutputQueue } from "../transport/output-queue.ts";
 import type { OutputSource } from "../transport/output-reader.ts";
-import type { EngineWireError } from "../wire/errors.ts";
 import type { Outgoing } from "./send-queue.ts";
 
 /** One request under way on one engine. */
@@ -23,22 +23,11 @@ export class Generation implements OutputSource {
     this.#left = left;
   }
 
+  next(reader: OutputStream): Promise<IteratorResult<OutputChunk, undefined>> {
+    return this.queue.next(reader);
+  }
+
   leave(): void {
     this.#left(this);
-  }
-}
-
-/** A request that was refused before it had an engine: there is only its error to read. */
-export class RefusedGeneration implements OutputSource {
-  readonly rid: string;
-  readonly queue = new OutputQueue(1);
-
-  constructor(rid: string, error: EngineWireError) {
-    this.rid = rid;
-    this.queue.end(error);
-  }
-
-  leave(): void {
-    this.queue.clear();
   }
 }

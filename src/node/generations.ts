@@ -1,12 +1,14 @@
 import { type BatchTokenIDOutSlim, decodeBatchTokenIDOutSlim, encodeAbortRids } from "../messages.ts";
 import type { AbortListeners } from "../transport/abort-listeners.ts";
 import type { ConnectionEvent } from "../transport/connection.ts";
+import { checkGenerateOptions, requestIdOf } from "../transport/generate-options.ts";
 import type { EngineLoad, GenerateOptions, GenerateRequest, OutputStream, RoutableEngine, Routing } from "../transport/generation.ts";
 import { OutputReader } from "../transport/output-reader.ts";
+import { RefusedOutput } from "../transport/refused-output.ts";
 import { asEngineWireError, EngineWireError } from "../wire/errors.ts";
 import type { Engine, EngineTable } from "./engine-table.ts";
-import { checkGenerateOptions, encodeRequest, requestIdOf } from "./generate-request.ts";
-import { Generation, RefusedGeneration } from "./generation.ts";
+import { encodeRequest } from "./generate-request.ts";
+import { Generation } from "./generation.ts";
 import { LoadReport } from "./load-report.ts";
 import { chunkOf, requestIdsOf } from "./output-columns.ts";
 import { duplicate, RequestIds } from "./request-ids.ts";
@@ -78,7 +80,7 @@ export class Generations {
       rid = requestIdOf(request, () => this.#ids.next());
       return this.#read(this.#send(request, rid, bufferedTokens, options));
     } catch (error) {
-      return new OutputReader(new RefusedGeneration(rid, asEngineWireError(error)));
+      return new OutputReader(new RefusedOutput(rid, asEngineWireError(error)));
     }
   }
 
@@ -201,6 +203,12 @@ export class Generations {
     this.#owner.report({ type: "load", engine, load: report.load(this.inFlight(engine)) });
   }
 
+  /** An engine that has gone idle says so no more: its last report still has it busy. */
+  #noteIdle(engine: number): void {
+    const load = this.inFlight(engine) === 0 ? this.load(engine) : undefined;
+    if (load !== undefined) this.#owner.report({ type: "load", engine, load });
+  }
+
   #unexpected(engine: number, rid: string): void {
     // an engine goes on until it has read the abort, and may have finished before
     if (!this.#ids.wasAborted(rid, performance.now())) this.#owner.report({ type: "unexpected_output", engine, rid });
@@ -255,6 +263,7 @@ export class Generations {
     this.#inFlight.set(engine, this.inFlight(engine) - 1);
     if (sent) this.#ids.finished(rid, performance.now());
     this.#dropped.unregister(generation);
+    this.#noteIdle(engine);
     generation.ignoreSignal?.();
     generation.queue.end(error);
   }

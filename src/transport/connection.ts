@@ -1,4 +1,5 @@
 import type { EngineRelease } from "../../generated/tokenspeed/operations.ts";
+import type { EngineState } from "../client/guard/engine-state.ts";
 import type { ControlOutput, ControlRequestInit, EngineCoreReadyResponse, ReplyOf, RequestTag } from "../messages.ts";
 import type { EngineWireError } from "../wire/errors.ts";
 import type { EngineCapabilities } from "./capabilities.ts";
@@ -23,6 +24,11 @@ export interface CallOptions {
    * with `unsupported` when set, and left out otherwise. Defaults to each engine's own.
    */
   readonly release?: EngineRelease | undefined;
+  /**
+   * Hears each engine's reply as it arrives, before the call resolves with all of them. What it throws is thrown where
+   * nobody catches it, as from an event listener.
+   */
+  readonly onReply?: ((reply: EngineReply) => void) | undefined;
 }
 
 /** One engine's answer. */
@@ -51,6 +57,20 @@ export interface EngineInfo {
   readonly load?: EngineLoad;
 }
 
+/** What a call under a guard at the far end may say besides its request. */
+export interface FarCallOptions extends CallOptions {
+  /** Hears that the call waits for another one that is under way; `holder` says which, and whose. */
+  readonly onWait?: ((holder: string) => void) | undefined;
+}
+
+/** A guard at the far end of a connection, in common for all who call through it. */
+export interface FarGuard {
+  /** What it knows of each engine, in index order. */
+  readonly states: readonly EngineState[];
+  /** Is `Connection.call` under this guard, or past it where `guarded` is false. Throws `refused` as well. */
+  call(request: ControlRequestInit, options: FarCallOptions, guarded: boolean): Promise<readonly EngineReply[]>;
+}
+
 /** Something that happened outside of a call's own result. */
 export type ConnectionEvent =
   | { readonly type: "engine_dead"; readonly engine: number; readonly error: EngineWireError }
@@ -73,7 +93,7 @@ export type ConnectionEvent =
   | { readonly type: "malformed_message"; readonly engine: number; readonly error: EngineWireError }
   /** Output of a request that this connection has not got on that engine. */
   | { readonly type: "unexpected_output"; readonly engine: number; readonly rid: string }
-  /** What an engine says about its load; at most once a second of each. */
+  /** What an engine says about its load, at most once a second of each; and when nothing of this connection is left there. */
   | { readonly type: "load"; readonly engine: number; readonly load: EngineLoad }
   /** A message on a socket that should be silent: an engine that dials again, for instance. */
   | { readonly type: "unexpected_message"; readonly socket: "handshake" | "input"; readonly engine?: number; readonly detail: string }
@@ -109,6 +129,8 @@ export interface Connection extends AsyncDisposable {
   readonly engines: readonly EngineInfo[];
   /** How often something unexpected was seen and survived. */
   readonly counts: EventCounts;
+  /** The guard at the far end, where one is kept there: a client then keeps none of its own. */
+  readonly guard?: FarGuard;
   /** Resolves when the connection has closed, with the reason. Never rejects. */
   readonly closed: Promise<CloseReason>;
   /**

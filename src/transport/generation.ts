@@ -72,8 +72,8 @@ export interface OutputChunk {
 export interface OutputStream extends AsyncIterableIterator<OutputChunk, undefined, void>, AsyncDisposable {
   /** The request's id. */
   readonly rid: string;
-  /** Index of the engine it went to; absent where it went to none. */
-  readonly engine?: number;
+  /** Index of the engine it went to; undefined where it went to none, and until a relay has said which. */
+  readonly engine: number | undefined;
   /** Leaves the stream, and aborts the request if it still runs. */
   return(): Promise<IteratorResult<OutputChunk, undefined>>;
 }

@@ -1,11 +1,11 @@
 import type { OutputChunk, OutputStream } from "./generation.ts";
-import type { OutputQueue } from "./output-queue.ts";
 
 /** What a reader reads from and tells that it leaves. It must not hold the reader, or a dropped one is never noticed. */
 export interface OutputSource {
   readonly rid: string;
-  readonly engine?: number;
-  readonly queue: OutputQueue;
+  readonly engine: number | undefined;
+  /** The next chunk, the end, or the error. */
+  next(reader: OutputStream): Promise<IteratorResult<OutputChunk, undefined>>;
   /** The reader wants no more. */
   leave(): void;
 }
@@ -13,13 +13,15 @@ export interface OutputSource {
 /** The stream that a caller holds. */
 export class OutputReader implements OutputStream {
   readonly rid: string;
-  declare readonly engine?: number;
   readonly #source: OutputSource;
 
   constructor(source: OutputSource) {
     this.rid = source.rid;
-    if (source.engine !== undefined) this.engine = source.engine;
     this.#source = source;
+  }
+
+  get engine(): number | undefined {
+    return this.#source.engine;
   }
 
   [Symbol.asyncIterator](): this {
@@ -27,7 +29,7 @@ export class OutputReader implements OutputStream {
   }
 
   next(): Promise<IteratorResult<OutputChunk, undefined>> {
-    return this.#source.queue.next(this);
+    return this.#source.next(this);
   }
 
   async return(): Promise<IteratorResult<OutputChunk, undefined>> {

@@ -27,7 +27,13 @@ export function checkSignal(signal: AbortSignal): AbortSignal {
   });
 }
 
-const callOptions: Readonly<Record<keyof CallOptions, true>> = { signal: true, timeoutMs: true, engines: true, release: true };
+const callOptions: Readonly<Record<keyof CallOptions, true>> = {
+  signal: true,
+  timeoutMs: true,
+  engines: true,
+  release: true,
+  onReply: true,
+};
 
 /** Refuses options that do not exist, so that a misspelt `timeoutMs` is no silent default, and unusable values. Throws `invalid_argument`. */
 export function checkCallOptions(options: CallOptions, further: readonly string[] = []): void {
@@ -44,6 +50,8 @@ export function checkCallOptions(options: CallOptions, further: readonly string[
   if (options.timeoutMs !== undefined) checkTimeout(options.timeoutMs);
   if (options.signal !== undefined) checkSignal(options.signal);
   if (options.release !== undefined) checkRelease(options.release);
+  if (options.onReply !== undefined && typeof options.onReply !== "function")
+    throw new EngineWireError("invalid_argument", "onReply must be a function", { path: "onReply", found: typeof options.onReply });
   if (options.engines === undefined || (Array.isArray(options.engines) && options.engines.length > 0)) return;
   throw new EngineWireError("invalid_argument", "engines must be a list of at least one engine index", { path: "engines" });
 }

@@ -1,6 +1,6 @@
 /**
  * Every code an `EngineWireError` can carry, described in `docs/errors.md`. The first group comes from encoding and
- * decoding, the second from reaching engines, the third from calls, the fourth from generation.
+ * decoding, the second from reaching engines, the third from calls, the fourth from generation, the fifth from relays.
  */
 export const errorCodes = [
   "invalid_value",
@@ -28,6 +28,14 @@ export const errorCodes = [
 
   "duplicate_request_id",
   "slow_consumer",
+
+  "unreachable",
+  "unauthenticated",
+  "forbidden",
+  "version_mismatch",
+  "limit_exceeded",
+  "going_away",
+  "outcome_unknown",
 ] as const;
 
 /** What went wrong, as a stable string. */

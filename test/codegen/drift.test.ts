@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { describeDrift, findDrift, writeFiles } from "../../codegen/drift.ts";
 import { generate } from "../../codegen/generate.ts";
+import { relay } from "../../schema/relay/index.ts";
 import { tokenspeed } from "../../schema/tokenspeed/index.ts";
 import { codegen } from "./run-command.ts";
 
@@ -18,14 +19,14 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** A folder with the code generated from TokenSpeed's schema. */
+/** A folder with the code generated from this package's schemas. */
 async function generatedFolder(): Promise<{
   readonly folder: string;
   readonly files: Map<string, string>;
   readonly file: (name: string) => string;
 }> {
   const folder = await temporaryFolder();
-  const files = await generate([tokenspeed], published);
+  const files = await generate([tokenspeed, relay], published);
   await writeFiles(folder, files);
   return { folder, files, file: (name) => join(folder, "tokenspeed", name) };
 }
@@ -36,15 +37,15 @@ async function textsOf(folder: string): Promise<string[]> {
 }
 
 test("the committed code is what the schema says", async () => {
-  expect(await codegen("check")).toEqual({ code: 0, output: "6 files are as the schema says\n" });
+  expect(await codegen("check")).toEqual({ code: 0, output: "9 files are as the schema says\n" });
 });
 
 test("the command writes the same bytes into any folder, and check passes there", async () => {
   const { folder } = await generatedFolder();
   const other = join(await temporaryFolder(), "deep/inside");
-  expect((await codegen("generate", "--out", other)).output).toContain("6 files, 6 changed\n");
+  expect((await codegen("generate", "--out", other)).output).toContain("9 files, 9 changed\n");
   expect(await textsOf(join(other, "tokenspeed"))).toEqual(await textsOf(join(folder, "tokenspeed")));
-  expect((await codegen("generate", "--out", other)).output).toBe("6 files, none changed\n");
+  expect((await codegen("generate", "--out", other)).output).toBe("9 files, none changed\n");
 });
 
 test("the command fails where code was changed, and says what to run", async () => {

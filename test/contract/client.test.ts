@@ -119,3 +119,16 @@ it("leaves the weights of all ranks equal after a whole step", async () => {
   expect(engine.state(0).weights).toMatchObject({ version: "step-1", updates: 2 });
   expect(engine.state(1).weights).toEqual(engine.state(0).weights);
 });
+
+it("tells each reply as it arrives", async () => {
+  const { client } = await connectSimulated({ ranks: 2, lateReply: [{ op: "IsSleeping", rank: 1, ms: 150 }] });
+  const heard: number[] = [];
+  let settled = false;
+  const call = client.isSleeping({}, { onReply: ({ engine }) => heard.push(settled ? -1 : engine) }).finally(() => {
+    settled = true;
+  });
+  await expect.poll(() => heard).toEqual([0]);
+  expect(settled).toBe(false);
+  await call;
+  expect(heard).toEqual([0, 1]);
+});

@@ -169,3 +169,16 @@ it("is off for a client, and on again for a call", async () => {
   await client.updateWeightFromDisk({ modelPath: "/m" });
   expect((await failureOf(client.updateWeightFromDisk({ modelPath: "/m" }, { guard: true }))).code).toBe("refused");
 });
+
+it("tells a call that waits what it waits for, and whose it is", async () => {
+  const { client } = await connectSimulated({ lateReply: [{ op: "FlushCache", ms: 200 }] });
+  const heard: string[] = [];
+  const first = client.flushCache({}, { caller: "trainer" });
+  const onWait = (holder: string) => heard.push(holder);
+  const failure = await failureOf(client.flushCache({}, { timeoutMs: 20, onWait }));
+  expect(heard).toEqual(["flushCache of trainer"]);
+  expect(failure).toMatchObject({ code: "timeout", message: expect.stringContaining("flushCache of trainer is still under way") });
+  await first;
+  await client.flushCache({}, { onWait });
+  expect(heard).toHaveLength(1);
+});

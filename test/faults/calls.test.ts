@@ -45,7 +45,7 @@ it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5" as unknown as
 });
 
 it.each([
-  [{ timeoutMS: 5 }, 'a call has no option "timeoutMS"; it has signal, timeoutMs, engines, release, guard'],
+  [{ timeoutMS: 5 }, 'a call has no option "timeoutMS"; it has signal, timeoutMs, engines, release, onReply, guard, caller, onWait'],
   [{ engines: [] }, "must be a list of at least one engine index"],
   [{ engines: [2] }, "has 2, and this connection has 0, 1"],
   [{ engines: 0 }, "must be a list of at least one engine index"],

@@ -45,6 +45,11 @@ export class Exclusion {
     });
   }
 
+  /** Says what is under way, if anything is. */
+  tellHolder(tell: (holder: string) => void): void {
+    if (this.#holder !== undefined) tell(this.#holder);
+  }
+
   #turn(name: string): () => void {
     this.#holder = name;
     let ended = false;

@@ -3,6 +3,7 @@ import type { ControlRequestInit } from "../../messages.ts";
 import type { Connection, ConnectionEvent, EngineReply } from "../../transport/connection.ts";
 import { EngineWireError, isEngineWireError } from "../../wire/errors.ts";
 import type { ClientCall } from "../interceptors.ts";
+import type { CallGuard } from "./call-guard.ts";
 import { conditions } from "./conditions.ts";
 import { afterReply, afterSend, afterSilence, type EngineState, freshState, settled, unknownState } from "./engine-state.ts";
 import { Exclusion, type LeftLine } from "./exclusion.ts";
@@ -16,7 +17,7 @@ const rulesOf = /* @__PURE__ */ byOperation(guardTable);
  * Keeps calls from leaving that are illegal in the state their engines are known to be in, and lets one state-changing
  * call be under way at a time. It learns from every reply its client sees, late ones included, and from the two queries.
  */
-export class Guard {
+export class Guard implements CallGuard {
   readonly #connection: Connection;
   readonly #engines: readonly number[];
   readonly #states = new Map<number, EngineState>();
@@ -50,7 +51,8 @@ export class Guard {
       return this.#send(call, timeoutMs);
     }
     const start = performance.now();
-    const leave = this.#exclusion.enterAtOnce(operation.name) ?? (await this.#turn(operation, timeoutMs, options.signal));
+    const name = options.caller === undefined ? operation.name : `${operation.name} of ${options.caller}`;
+    const leave = this.#exclusion.enterAtOnce(name) ?? (await this.#turn(name, call, timeoutMs));
     try {
       // only now: the calls before it change what is legal; on a closed connection, that is what the call must say
       if (!this.#closed) this.#refuse(call);
@@ -60,12 +62,14 @@ export class Guard {
     }
   }
 
-  async #turn(operation: Operation, timeoutMs: number, signal: AbortSignal | undefined): Promise<() => void> {
+  async #turn(name: string, { operation, options }: ClientCall, timeoutMs: number): Promise<() => void> {
+    const { signal, onWait } = options;
     const details = { operation: operation.name, stage: "queue" };
     if (signal?.aborted)
       throw new EngineWireError("aborted", `${operation.name} was aborted before anything was sent`, { ...details, cause: signal.reason });
     try {
-      return await this.#exclusion.enterInLine(operation.name, timeoutMs, signal);
+      if (onWait !== undefined) this.#exclusion.tellHolder(onWait);
+      return await this.#exclusion.enterInLine(name, timeoutMs, signal);
     } catch (why) {
       const left = why as LeftLine;
       throw left.expired
@@ -99,11 +103,11 @@ export class Guard {
   }
 
   async #send({ request, options }: ClientCall, timeoutMs: number): Promise<readonly EngineReply[]> {
-    const { signal, engines: chosen, release } = options;
+    const { signal, engines: chosen, release, onReply } = options;
     const engines = chosen ?? this.#engines;
     const marked = this.#mark(engines, request);
     try {
-      const replies = await this.#connection.call(request, { signal, timeoutMs, engines: chosen, release });
+      const replies = await this.#connection.call(request, { signal, timeoutMs, engines: chosen, release, onReply });
       for (const { engine, reply } of replies) this.#update(engine, (state) => afterReply(state, request, reply));
       return replies;
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { ConnectionEvent, EventCounts } from "../transport/connection.ts";
+import type { ConnectionEvent, EventCounts } from "./connection.ts";
 
 const counted = {
   late_reply: "lateReplies",

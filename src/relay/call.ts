@@ -1,0 +1,129 @@
+import { encodeCompleted, encodeReply, encodeWaiting } from "../../generated/relay/encoders.ts";
+import type { Call } from "../../generated/relay/types.ts";
+import { type EngineRelease, type Operation, operations } from "../../generated/tokenspeed/operations.ts";
+import type { ControlRequest } from "../../generated/tokenspeed/types.ts";
+import type { ClientCallOptions } from "../client/interceptors.ts";
+import { decodeControlRequest, encodeControlOutput } from "../messages.ts";
+import type { EngineReply } from "../transport/connection.ts";
+import { toFailure } from "../transport/relay/failure.ts";
+import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import { auditReplies, elide } from "./audit.ts";
+import type { RelayContext } from "./context.ts";
+import type { Identity } from "./identity.ts";
+import { checkLengths } from "./lengths.ts";
+import { requireScopes, scopesFor } from "./scopes.ts";
+
+/** Who calls. */
+export interface Caller {
+  /** The session's name. */
+  readonly session: string;
+  readonly identity: Identity;
+  /** What the client calls itself. */
+  readonly client: string;
+  readonly address: string;
+  readonly origin: string | undefined;
+  /** Hands a message over; nothing happens where the client has left. */
+  readonly send: (message: Uint8Array) => void;
+}
+
+/** A call under way. */
+export class CallHandle {
+  /** Gives it up. */
+  readonly stop = new AbortController();
+  /** Whether it goes on without its client: what changes an engine is seen through and audited. */
+  outlives = false;
+}
+
+const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
+  Object.values<Operation>(operations).map((operation) => [operation.request, operation]),
+);
+
+/**
+ * Carries one call out: decodes it, checks what the credential allows, and has the client encode and send it anew. The
+ * bytes of a client never reach an engine. Never rejects; it completes also for a client that has left.
+ */
+export async function carryOut(context: RelayContext, caller: Caller, message: Call, handle: CallHandle): Promise<void> {
+  const start = performance.now();
+  const { id, guard: guarded } = message;
+  let operation: Operation | undefined;
+  let request: ControlRequest | undefined;
+  let replies: readonly EngineReply[] = [];
+  let failure: unknown;
+  try {
+    request = decodeControlRequest(message.request);
+    operation = operationOf(request);
+    handle.outlives = operation.effect !== "read";
+    requireScopes(operation.name, scopesFor(operation, guarded), caller.identity.scopes);
+    checkLengths(request, context.limits.listLength);
+    if (operation.effect !== "read" && !context.audited())
+      throw new EngineWireError("refused", `${operation.name} was not sent: the relay's audit log cannot be written`, {
+        operation: operation.name,
+        stage: "queue",
+      });
+    const pending = context.client.control(request, {
+      ...optionsOf(message, operation, caller.identity),
+      signal: handle.stop.signal,
+      caller: `${caller.identity.name} (session ${caller.session})`,
+      onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
+      onReply: ({ engine, reply, durationMs }) => caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs })),
+    });
+    // what is out by now may be a pause that others should see
+    context.stirred();
+    replies = await pending;
+  } catch (error) {
+    failure = error;
+    if (isEngineWireError(error)) replies = (error.replies ?? []) as readonly EngineReply[];
+    else context.log({ level: "error", message: `a call of session ${caller.session} failed`, error });
+  }
+  const durationMs = performance.now() - start;
+  const outcome = failure === undefined ? "ok" : toFailure(failure).code;
+  const denied = outcome === "forbidden";
+  if (operation !== undefined && request !== undefined && (denied || operation.effect !== "read")) {
+    context.audit({
+      time: new Date().toISOString(),
+      type: denied ? "denied" : "call",
+      session: caller.session,
+      who: caller.identity.name,
+      client: caller.client,
+      address: caller.address,
+      ...(caller.origin !== undefined && { origin: caller.origin }),
+      operation: operation.name,
+      request: elide(request),
+      ...(message.engines !== null && { engines: message.engines }),
+      ...(!guarded && { unguarded: true }),
+      outcome,
+      ...(failure !== undefined && { message: elide(toFailure(failure).message) as string }),
+      replies: auditReplies(replies),
+      durationMs: Math.round(durationMs),
+    });
+  }
+  context.counter.call(operation?.name ?? "", outcome, durationMs);
+  caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
+  context.stirred();
+}
+
+function operationOf({ $tag }: ControlRequest): Operation {
+  const operation = byRequest.get($tag);
+  if (operation === undefined) throw new EngineWireError("unknown_tag", "the request's tag names no control operation", { path: "$tag" });
+  return operation;
+}
+
+/** The options of a call as its message has them; all the engines that the credential allows, where it names none. */
+function optionsOf({ engines, timeoutMs, guard, release }: Call, operation: Operation, identity: Identity): ClientCallOptions {
+  const allowed = identity.engines;
+  const foreign = allowed && engines?.find((engine) => !allowed.includes(engine));
+  if (foreign !== undefined)
+    throw new EngineWireError("forbidden", `${operation.name} was not sent: the credential does not allow engine ${foreign}`, {
+      operation: operation.name,
+      stage: "queue",
+      engine: foreign,
+      found: `engine ${foreign}`,
+    });
+  return {
+    guard,
+    engines: engines ?? allowed,
+    timeoutMs: timeoutMs ?? undefined,
+    // the client checks it
+    release: (release as EngineRelease | null) ?? undefined,
+  };
+}

@@ -1,0 +1,67 @@
+import { encodeEvent } from "../../generated/relay/encoders.ts";
+import type { EngineViewInit } from "../../generated/relay/types.ts";
+import type { Client } from "../client/create-client.ts";
+import { type EngineState, unknownState } from "../client/guard/engine-state.ts";
+import type { EngineInfo } from "../transport/connection.ts";
+import { toView } from "../transport/relay/engine-view.ts";
+import { toEvent } from "../transport/relay/event.ts";
+import type { Session } from "./session.ts";
+
+/** Tells sessions about events, and about engines whose state is not what it was when they were told last. */
+export class Watch {
+  readonly #client: Client;
+  readonly #sessions: ReadonlySet<Session>;
+  readonly #told = new Map<number, { readonly state: EngineState; readonly up: EngineInfo["state"]; readonly control: boolean }>();
+  #pending = false;
+
+  constructor(client: Client, sessions: ReadonlySet<Session>) {
+    this.#client = client;
+    this.#sessions = sessions;
+  }
+
+  /** The engines as a new session is told them. What has changed since they were compared, it is told next. */
+  views(): readonly EngineViewInit[] {
+    return this.#client.connection.engines.map((info) => toView(info, this.#told.get(info.index)?.state ?? unknownState(info.index), true));
+  }
+
+  /** Reads the connection's events until it has closed. */
+  async run(): Promise<void> {
+    for await (const event of this.#client.connection.events()) {
+      const told = toEvent(event);
+      if (told !== undefined) {
+        const message = encodeEvent(told);
+        for (const session of this.#sessions) session.tellEvent(told, message);
+      }
+      this.stirred();
+    }
+  }
+
+  /** Looks for changes once in this turn of the event loop, however often it is called. */
+  stirred(): void {
+    if (this.#pending) return;
+    this.#pending = true;
+    setImmediate(() => {
+      this.#pending = false;
+      void this.#compare();
+    });
+  }
+
+  async #compare(): Promise<void> {
+    const { engines: states } = await this.#client.state();
+    const changed: EngineViewInit[] = [];
+    for (const info of this.#client.connection.engines) {
+      const state = stateIn(states, info.index);
+      const told = this.#told.get(info.index);
+      const { control } = info.capabilities;
+      // the guard makes a new object of a state that changes, and has none of a dead engine
+      if (told?.up === "dead" || (told?.state === state && told.up === info.state && told.control === control)) continue;
+      this.#told.set(info.index, { state, up: info.state, control });
+      changed.push(toView(info, state, false));
+    }
+    if (changed.length > 0) for (const session of this.#sessions) session.tellEngines(changed);
+  }
+}
+
+function stateIn(states: readonly EngineState[], index: number): EngineState {
+  return states.find(({ engine }) => engine === index) ?? unknownState(index);
+}
