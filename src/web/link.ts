@@ -192,6 +192,11 @@ export class RelayLink {
     try {
       const timeoutMs = Math.max(1, call.until - performance.now());
       const message = encodeCall({ id: call.id, request: call.request, engines, timeoutMs, guard, release });
+      const most = this.#welcome?.limits.messageBytes ?? 0;
+      if (message.length > most)
+        throw failure("limit_exceeded", `the call has ${message.length} bytes, and the relay takes ${most}`, "queue", {
+          path: "message_bytes",
+        });
       call.socket = socket;
       socket.send(message);
     } catch (error) {

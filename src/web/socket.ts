@@ -115,6 +115,10 @@ function reasonOf(opened: boolean, code: number, reason: string): EngineWireErro
       return new EngineWireError("limit_exceeded", text, { path: "send_buffer_bytes" });
     case closeCodes.unauthenticated:
       return new EngineWireError("unauthenticated", text);
+    case closeCodes.version:
+      return new EngineWireError("version_mismatch", text);
+    case closeCodes.flood:
+      return new EngineWireError("limit_exceeded", text, { path: "calls_per_second" });
     case closeCodes.malformed:
     case closeCodes.text:
       return new EngineWireError("malformed", text);
