@@ -21,10 +21,13 @@ import {
   readDict,
   readFloat64,
   readFloat64List,
+  readFloat64ListList,
   readHead,
   readInt32List,
+  readInt32ListList,
   readInt64,
   readInt64List,
+  readInt64ListList,
   readInteger,
   readMap,
   readMapHeader,
@@ -1630,18 +1633,6 @@ function readAbortOrWaitOrKeep(reader: Reader, field: string): "abort" | "wait" 
   }
 }
 
-function readInt64ListList(reader: Reader, field: string): number[][] {
-  const length = readArrayHeader(reader, field);
-  let i = 0;
-  try {
-    const list = newList<number[]>(length);
-    for (; i < length; i++) list[i] = readInt64List(reader, "");
-    return list;
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
 function readBinList(reader: Reader, field: string): Uint8Array[] {
   const length = readArrayHeader(reader, field);
   let i = 0;
@@ -1672,18 +1663,6 @@ function readAnyList(reader: Reader, field: string): unknown[] {
   try {
     const list = newList<unknown>(length);
     for (; i < length; i++) list[i] = readAny(reader, "");
-    return list;
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function readInt32ListList(reader: Reader, field: string): number[][] {
-  const length = readArrayHeader(reader, field);
-  let i = 0;
-  try {
-    const list = newList<number[]>(length);
-    for (; i < length; i++) list[i] = readInt32List(reader, "");
     return list;
   } catch (error) {
     throw within(within(error, i), field);
@@ -1744,18 +1723,6 @@ function readTupleOfInt64Int64List(reader: Reader, field: string): [number, numb
   try {
     const list = newList<[number, number]>(length);
     for (; i < length; i++) list[i] = readTupleOfInt64Int64(reader, "");
-    return list;
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function readFloat64ListList(reader: Reader, field: string): number[][] {
-  const length = readArrayHeader(reader, field);
-  let i = 0;
-  try {
-    const list = newList<number[]>(length);
-    for (; i < length; i++) list[i] = readFloat64List(reader, "");
     return list;
   } catch (error) {
     throw within(within(error, i), field);

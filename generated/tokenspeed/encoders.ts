@@ -22,10 +22,13 @@ import {
   writeDict,
   writeFloat64,
   writeFloat64List,
+  writeFloat64ListList,
   writeHead,
   writeInt32List,
+  writeInt32ListList,
   writeInt64,
   writeInt64List,
+  writeInt64ListList,
   writeMap,
   writeNil,
   writeRaw,
@@ -1752,22 +1755,6 @@ export function encodeControlOutput(init: ControlOutputInit, maxDepth?: number):
   return encodeWith(writeControlOutput, init, "ControlOutput", maxDepth);
 }
 
-function writeInt64ListList(writer: Writer, value: unknown, field: string): void {
-  if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
-  const items: readonly unknown[] = value;
-  const { length } = items;
-  writeArrayHeader(writer, length);
-  let i = 0;
-  try {
-    for (; i < length; i++) {
-      const item = items[i];
-      writeInt64List(writer, item, "");
-    }
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
 function writeBinList(writer: Writer, value: unknown, field: string): void {
   if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
   const items: readonly unknown[] = value;
@@ -1794,22 +1781,6 @@ function writeAnyList(writer: Writer, value: unknown, field: string): void {
     for (; i < length; i++) {
       const item = items[i];
       writeAny(writer, item, "");
-    }
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function writeInt32ListList(writer: Writer, value: unknown, field: string): void {
-  if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
-  const items: readonly unknown[] = value;
-  const { length } = items;
-  writeArrayHeader(writer, length);
-  let i = 0;
-  try {
-    for (; i < length; i++) {
-      const item = items[i];
-      writeInt32List(writer, item, "");
     }
   } catch (error) {
     throw within(within(error, i), field);
@@ -1872,22 +1843,6 @@ function writeTupleOfInt64Int64List(writer: Writer, value: unknown, field: strin
     for (; i < length; i++) {
       const item = items[i];
       writeTupleOfInt64Int64(writer, item, "");
-    }
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function writeFloat64ListList(writer: Writer, value: unknown, field: string): void {
-  if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
-  const items: readonly unknown[] = value;
-  const { length } = items;
-  writeArrayHeader(writer, length);
-  let i = 0;
-  try {
-    for (; i < length; i++) {
-      const item = items[i];
-      writeFloat64List(writer, item, "");
     }
   } catch (error) {
     throw within(within(error, i), field);
