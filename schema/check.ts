@@ -43,7 +43,7 @@ const reservedOperations = new Set(["then", "connection", "control", "state", "r
 
 /** Types that generated code uses, and endings of the runtime's functions: `writeStr` must not be a struct's. */
 const reservedStructs = new Set(
-  `Any Array ArrayHeader Bin Bool Dict DynamicMap DynamicMapInit Float64 Float64List Frames FramesWith Head Int32 Int32List Int64 Int64List
+  `Any Array ArrayHeader Bin Bool Dict DynamicMap DynamicMapInit Float64 Float64List Float64ListList Frames FramesWith Head Int32 Int32List Int32ListList Int64 Int64List Int64ListList
   Integer Map MapHeader Nil Object Operation OperationName OperationTypes Promise Raw Reader ReadonlyMap RefusedValue RepeatedStr ReplyOf
   ReplyTag ReplyTypes RequestOf RequestTag RequestTypes Str StrList StrOrList String Symbol Tag Tensor Uint16 Uint32 Uint64 Uint8Array With
   Writer`.split(/\s+/),

@@ -121,15 +121,16 @@ export function literalText(values: readonly (string | number)[]): string {
   return values.map((value) => (typeof value === "string" ? JSON.stringify(value) : String(value))).join(" or ");
 }
 
-/** What the runtime reads and writes whole lists of. */
-const bulkKinds: ReadonlySet<WireType["kind"]> = new Set(["str", "i32", "i64", "f64"]);
+/** Numbers that the runtime reads and writes whole lists of, and lists of lists. */
+const bulkNumbers: ReadonlySet<WireType["kind"]> = new Set(["i32", "i64", "f64"]);
 
 /** Wire types that the runtime has one reader and one writer for, called with the field's name. */
 export function runtimeName(type: WireType): string | undefined {
   switch (type.kind) {
     case "list":
     case "set":
-      return bulkKinds.has(type.item.kind) ? typeName(type) : undefined;
+      if (type.kind === "list" && type.item.kind === "list" && bulkNumbers.has(type.item.item.kind)) return typeName(type);
+      return type.item.kind === "str" || bulkNumbers.has(type.item.kind) ? typeName(type) : undefined;
     case "tuple":
     case "map":
     case "nullable":

@@ -58,7 +58,7 @@ export interface Place {
 
 /** A type as Python would write it. */
 export type ContractType =
-  | { readonly kind: "bool" | "float" | "str" | "bytes" | "any" | "none" }
+  | { readonly kind: "bool" | "float" | "str" | "bytes" | "tensor" | "any" | "none" }
   | { readonly kind: "int"; readonly range?: IntegerRange }
   | { readonly kind: "list" | "set"; readonly item: ContractType }
   | { readonly kind: "tuple"; readonly items: readonly ContractType[] }
@@ -79,6 +79,8 @@ export function spellType(type: ContractType, ranges = true): string {
       return "Any";
     case "none":
       return "None";
+    case "tensor":
+      return "Tensor";
     case "int":
       return ranges ? (type.range ?? "int") : "int";
     case "list":

@@ -100,6 +100,7 @@ function fits(type: ContractType, value: PythonValue): boolean {
     case "union":
       return membersOf(type).some((member) => fits(member, value));
     case "struct":
+    case "tensor":
       return false;
   }
 }

@@ -37,6 +37,12 @@ type ClassKind = { readonly struct: StructClass } | { readonly enum: ReadonlyMap
 
 const trusted = /^(typing|typing_extensions|collections(\.abc)?|enum|abc|types|builtins|contextlib|threading)$/;
 const enums = new Set(["Enum", "IntEnum", "StrEnum", "IntFlag"]);
+/** Types that the engine's encoder has a hook for, with what they are on the wire. */
+const hooked: { readonly [name: string]: ContractType } = {
+  "torch.Tensor": { kind: "tensor" },
+  "numpy.ndarray": { kind: "tensor" },
+  "torch.dtype": { kind: "str" },
+};
 const ownTypes = new Set("bool int float str bytes bytearray memoryview list set frozenset tuple dict object None".split(" "));
 
 class Reader {
@@ -207,8 +213,11 @@ class Reader {
     const target = this.find(module, name);
     if (target === undefined) {
       if (this.plainOf(module, name) !== "") return undefined;
-      const imported = module.imports.get(name.split(".")[0] ?? name);
-      return imported === undefined ? undefined : { kind: "imported", name: name.split(".").at(-1) ?? name };
+      const [head = name, ...rest] = name.split(".");
+      const imported = module.imports.get(head);
+      if (imported === undefined) return undefined;
+      const inside = [imported.module, ...(imported.name === undefined ? [] : [imported.name]), ...rest].join(".");
+      return hooked[inside] ?? { kind: "imported", name: name.split(".").at(-1) ?? name };
     }
     const { definition } = target;
     const { source } = module;

@@ -6,7 +6,8 @@ import { readPython } from "./read-python.ts";
 export function readRelease(release: Release): Contract {
   const name = `${release.protocol}@${release.release}`;
   const text = [
-    "from typing import Any, Literal\nimport msgspec\n",
+    "from typing import Any, Literal\nfrom torch import Tensor\nimport msgspec\n",
+    importsOf(release),
     ...Object.entries(release.bases).map(([base, fields]) => classOf(base, "msgspec.Struct, kw_only=True", fields)),
     ...release.structs.map((struct) => {
       const options = `kw_only=True, array_like=${struct.layout === "array" ? "True" : "False"}, tag=${struct.tagged === true ? "True" : "False"}`;
@@ -20,6 +21,14 @@ export function readRelease(release: Release): Contract {
     return recorded === undefined ? [] : [withNames(struct, recorded)];
   });
   return { name, kind: "release", structs: own, leftOut: release.leavesOut };
+}
+
+/** Imports of classes that fields name and the release has not: their files were not given when it was recorded. */
+function importsOf({ structs, bases }: Release): string {
+  const known = new Set(["Any", "Literal", "Tensor", "None", "True", "False", ...structs.map(({ name, python }) => python ?? name)]);
+  const fields = [...structs.flatMap((struct) => struct.fields), ...Object.values(bases).flat()];
+  const names = new Set(fields.flatMap((field) => field.match(/\b[A-Z]\w*/g) ?? []).filter((name) => !known.has(name)));
+  return [...names].map((name) => `from elsewhere import ${name}\n`).join("");
 }
 
 function classOf(name: string, bases: string, fields: readonly string[]): string {

@@ -54,9 +54,6 @@ function contractType(type: WireType, names: ReadonlyMap<string, string>): Contr
     case "list":
     case "set":
       return { kind: type.kind, item: of(type.item) };
-    case "tensor":
-      // what its fields have in Python
-      return { kind: "imported", name: "Tensor" };
     case "tuple":
       return { kind: "tuple", items: type.items.map(of) };
     case "nullable":

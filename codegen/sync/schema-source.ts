@@ -135,8 +135,8 @@ export class SchemaSource {
 }
 
 const constructors =
-  `any base bool bytes constant decide dict f64 field i32 i64 list literal map nullable operation protocol ref str strOrList
-  struct tuple u16 u32 u64 union`.split(/\s+/);
+  `any base bool bytes constant decide dict f64 field i32 i64 list literal map nullable operation protocol ref set str strOrList
+  struct tensor tuple u16 u32 u64 union`.split(/\s+/);
 
 function writtenField(value: Expression): WrittenField | undefined {
   if (!Node.isCallExpression(value) || value.getExpression().getText() !== "field") return undefined;

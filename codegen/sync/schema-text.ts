@@ -18,10 +18,12 @@ export function typeText(type: ContractType): string {
     case "bool":
     case "str":
     case "bytes":
+    case "tensor":
     case "any":
       return type.kind;
     case "list":
-      return `list(${typeText(type.item)})`;
+    case "set":
+      return `${type.kind}(${typeText(type.item)})`;
     case "tuple":
       return `tuple(${type.items.map(typeText).join(", ")})`;
     case "literal":

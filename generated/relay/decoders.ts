@@ -17,8 +17,10 @@ import {
   readBool,
   readFloat64,
   readFloat64List,
+  readFloat64ListList,
   readHead,
   readInt32List,
+  readInt32ListList,
   readInt64,
   readMap,
   readNil,
@@ -837,30 +839,6 @@ function readTupleOfStrStrList(reader: Reader, field: string): [string, string][
   try {
     const list = newList<[string, string]>(length);
     for (; i < length; i++) list[i] = readTupleOfStrStr(reader, "");
-    return list;
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function readInt32ListList(reader: Reader, field: string): number[][] {
-  const length = readArrayHeader(reader, field);
-  let i = 0;
-  try {
-    const list = newList<number[]>(length);
-    for (; i < length; i++) list[i] = readInt32List(reader, "");
-    return list;
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function readFloat64ListList(reader: Reader, field: string): number[][] {
-  const length = readArrayHeader(reader, field);
-  let i = 0;
-  try {
-    const list = newList<number[]>(length);
-    for (; i < length; i++) list[i] = readFloat64List(reader, "");
     return list;
   } catch (error) {
     throw within(within(error, i), field);

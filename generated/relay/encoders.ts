@@ -19,8 +19,10 @@ import {
   writeBool,
   writeFloat64,
   writeFloat64List,
+  writeFloat64ListList,
   writeHead,
   writeInt32List,
+  writeInt32ListList,
   writeInt64,
   writeMap,
   writeNil,
@@ -922,38 +924,6 @@ function writeTupleOfStrStrList(writer: Writer, value: unknown, field: string): 
     for (; i < length; i++) {
       const item = items[i];
       writeTupleOfStrStr(writer, item, "");
-    }
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function writeInt32ListList(writer: Writer, value: unknown, field: string): void {
-  if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
-  const items: readonly unknown[] = value;
-  const { length } = items;
-  writeArrayHeader(writer, length);
-  let i = 0;
-  try {
-    for (; i < length; i++) {
-      const item = items[i];
-      writeInt32List(writer, item, "");
-    }
-  } catch (error) {
-    throw within(within(error, i), field);
-  }
-}
-
-function writeFloat64ListList(writer: Writer, value: unknown, field: string): void {
-  if (!Array.isArray(value)) throw invalidValue(field, "an array", value);
-  const items: readonly unknown[] = value;
-  const { length } = items;
-  writeArrayHeader(writer, length);
-  let i = 0;
-  try {
-    for (; i < length; i++) {
-      const item = items[i];
-      writeFloat64List(writer, item, "");
     }
   } catch (error) {
     throw within(within(error, i), field);

@@ -33,6 +33,8 @@ export class Writer {
   private slabView: DataView<ArrayBuffer>;
   private slabPosition = 0;
   private largest = 0;
+  /** How much of the slab the next message should find: about what the one before took, for batches come one after another. */
+  private room = slabTail;
 
   constructor() {
     this.slab = new Uint8Array(slabSize);
@@ -45,7 +47,7 @@ export class Writer {
   /** Begins a message. */
   begin(maxDepth: number): void {
     // A slab whose buffer was transferred elsewhere has length 0, and is replaced like a full one.
-    if (this.slab.length - this.slabPosition < slabTail) {
+    if (this.slab.length - this.slabPosition < this.room) {
       this.slab = new Uint8Array(slabSize);
       this.buffer = this.slab.buffer;
       this.slabView = new DataView(this.buffer);
@@ -65,6 +67,9 @@ export class Writer {
     if (bytes.length === 0) throw detached();
     if (bytes === this.slab) this.slabPosition = position;
     else this.largest = position;
+    const length = position - start;
+    // What has no place beside another one in a slab moves out of it in any case.
+    this.room = length > slabTail && length <= slabSize / 2 ? length + (length >> 3) : slabTail;
     return new Uint8Array(this.buffer, start, position - start);
   }
 

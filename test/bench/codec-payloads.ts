@@ -66,3 +66,47 @@ export function internalState(): { [key: string]: unknown } {
     reasoning_parser: "qwen3",
   };
 }
+
+/** A step's output for so many requests: ids as gateways make them, mostly one token each, with or without logprobs. */
+export function outputBatch(requests: number, logprobs: boolean) {
+  // the same numbers in every run
+  let state = 88_172_645;
+  const below = (limit: number): number => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % limit;
+  };
+  const rows = <Item>(make: (row: number) => Item): Item[] => Array.from({ length: requests }, (_, row) => make(row));
+  const rid = (): string =>
+    Array.from({ length: 4 }, () =>
+      below(2 ** 32)
+        .toString(16)
+        .padStart(8, "0"),
+    ).join("");
+  const outputIds = rows(() => Array.from({ length: below(10) === 0 ? 2 + below(3) : 1 }, () => below(151_936)));
+  return {
+    rids: rows(rid),
+    outputIds,
+    finishedReasons: rows((row) => (row % 64 === 63 ? "stop" : "")),
+    promptTokens: rows(() => below(8192)),
+    completionTokens: rows(() => below(2048)),
+    cachedTokens: rows(() => below(4096)),
+    outputTokenLogprobsVal: outputIds.map((ids) => (logprobs ? ids.map(() => -below(1_000_000) / 131_071) : [])),
+    outputTokenLogprobsIdx: outputIds.map((ids) => (logprobs ? ids : [])),
+    engineIndex: 3,
+    numRunning: requests,
+    numWaiting: 100,
+    kvActivePages: 20_000,
+    kvTotalPages: 65_536,
+    finishReasonDetails: rows((row) => (row % 64 === 63 ? { type: "stop", matched: 151_645 } : null)),
+    specVerifyCt: [],
+    acceptDraftTokens: [],
+    inputTokenLogprobsVal: [],
+    inputTokenLogprobsIdx: [],
+    inputTopLogprobsVal: [],
+    inputTopLogprobsIdx: [],
+    outputTopLogprobsVal: [],
+    outputTopLogprobsIdx: [],
+  };
+}

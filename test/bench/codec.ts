@@ -2,14 +2,16 @@ import { pathToFileURL } from "node:url";
 import { Decoder, Encoder } from "@msgpack/msgpack";
 import Table from "cli-table3";
 import {
+  decodeBatchTokenIDOutSlim,
   decodeGetInternalStateReqOutput,
   decodePauseSchedulerReqInput,
   decodeUpdateWeightsFromDistributedReqInput,
+  encodeBatchTokenIDOutSlim,
   encodeGetInternalStateReqOutput,
   encodePauseSchedulerReqInput,
   encodeUpdateWeightsFromDistributedReqInput,
 } from "../../src/messages.ts";
-import { internalState, weights } from "./codec-payloads.ts";
+import { internalState, outputBatch, weights } from "./codec-payloads.ts";
 import { contestant, runPaired } from "./paired.ts";
 
 /** One measured line. */
@@ -65,6 +67,18 @@ function update(count: number, goals: Payload["goals"]): Payload {
   };
 }
 
+function batch(name: string, logprobs: boolean, goals: Payload["goals"]): Payload {
+  const init = outputBatch(256, logprobs);
+  const values = Object.values(init);
+  return {
+    name,
+    array: () => ["BatchTokenIDOutSlim", ...values],
+    encode: () => encodeBatchTokenIDOutSlim(init),
+    decode: decodeBatchTokenIDOutSlim,
+    goals,
+  };
+}
+
 function payloads(): Payload[] {
   const pause = { rid: null, httpWorkerIpc: null, mode: "wait" } as const;
   const state = { rid: null, httpWorkerIpc: null, internalState: internalState() };
@@ -87,6 +101,8 @@ function payloads(): Payload[] {
       decode: decodeGetInternalStateReqOutput,
       goals: [1.5, 1.5],
     },
+    batch("batch-256", false, [4.8, 2.7]),
+    batch("batch-256-logprobs", true, [4.8, 2.7]),
   ];
 }
 

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { buildModel } from "../../codegen/model.ts";
 import { compare } from "../../codegen/sync/compare.ts";
@@ -14,6 +13,7 @@ import { history } from "./compare-history.ts";
 import { python, request } from "./compare-text.ts";
 import { readText } from "./python-text.ts";
 import { protocolOf, small } from "./small-schema.ts";
+import { besides, wheelFile } from "./wheel.ts";
 
 const cases = [...changes, ...history];
 
@@ -40,39 +40,110 @@ describe("a change of Python text", () => {
 });
 
 describe("the 0.1.1 wheel against the schema", () => {
-  const file = (name: string) => ({ file: name, bytes: readFileSync(new URL(`../vectors/wheel-0.1.1/${name}`, import.meta.url)) });
-  const wheel = readPython(file("io_struct.py"), [file("zmq_wire.py")]);
+  const wheel = readPython(wheelFile("io_struct.py"), besides.map(wheelFile));
   const schema = readSchema(tokenspeed);
 
   test("differs in exactly what is known to differ", () => {
     const { changes, notInSchema, notCompared } = compare(wheel, schema);
+    const appended = (struct: string, field: string, after: string) => ({ struct, field, kind: "field appended with default", after });
+    const batch = (field: string, type: string) => appended("BatchTokenIDOutSlim", field, `${type} = []`);
     expect(changes).toMatchObject([
-      {
-        struct: "UpdateWeightFromDiskReqInput",
-        field: "flush_cache",
-        kind: "field appended with default",
-        class: "compatible",
-        after: "bool = True",
-      },
+      appended("UpdateWeightFromDiskReqInput", "flush_cache", "bool = True"),
+      batch("finish_reason_details", "list[dict[str, Any] | None]"),
+      batch("spec_verify_ct", "list[i64]"),
+      batch("accept_draft_tokens", "list[float | None]"),
+      batch("input_token_logprobs_val", "list[list[float | None]]"),
+      batch("input_token_logprobs_idx", "list[list[i32]]"),
+      batch("input_top_logprobs_val", "list[list[list[float] | None]]"),
+      batch("input_top_logprobs_idx", "list[list[list[i32] | None]]"),
+      batch("output_top_logprobs_val", "list[list[list[float]]]"),
+      batch("output_top_logprobs_idx", "list[list[list[i32]]]"),
     ]);
-    // the 18 that section 8 names, and the data plane
+    expect(new Set(changes.map((change) => change.class))).toEqual(new Set(["compatible"]));
+    // the 18 that section 8 names
     expect([...notInSchema].sort()).toEqual(
-      `AbortReq BatchEmbeddingOut BatchStrOut BatchTokenIDOut BatchTokenIDOutSlim BlockReqInput CloseSessionReqInput ConfigureLoggingReq
+      `AbortReq BatchEmbeddingOut BatchStrOut BatchTokenIDOut BlockReqInput CloseSessionReqInput ConfigureLoggingReq
       GetLoadReqOutput GetWeightsByNameReqInput GetWeightsByNameReqOutput HealthCheckOutput LoadSnapshot OpenSessionReqInput OpenSessionReqOutput
-      PickleWrapper RpcReqInput RpcReqOutput SessionParams TokenizedEmbeddingReqInput TokenizedGenerateReqInput`.split(/\s+/),
+      PickleWrapper RpcReqInput RpcReqOutput TokenizedEmbeddingReqInput`.split(/\s+/),
     );
     expect(notCompared.map(({ name }) => name)).toEqual(["ControlCallSlim", "ControlReplySlim"]);
   });
 
   test("handshake structs are compared once their file is given", () => {
-    const alone = compare(readPython(file("io_struct.py")), schema);
-    expect(alone.notCompared.filter(({ file: from }) => from === "zmq_wire.py")).toHaveLength(4);
-    const bytes = Buffer.from(file("zmq_wire.py").bytes.toString().replace("world_size: int = 1", "world_size: int = 2"));
-    const { changes } = compare(schema, readPython(file("io_struct.py"), [{ file: "src/zmq_wire.py", bytes }]));
-    expect(changes.map(({ struct, field: name, kind }) => `${struct}.${name} ${kind}`)).toEqual([
-      "UpdateWeightFromDiskReqInput.flush_cache last field removed",
+    const alone = compare(readPython(wheelFile("io_struct.py")), schema);
+    expect(alone.notCompared.filter(({ file }) => file === "zmq_wire.py")).toHaveLength(4);
+    expect(changedWith("zmq_wire.py", "world_size: int = 1", "world_size: int = 2")).toEqual([
       "EngineCoreReadyResponse.world_size default changed",
     ]);
+  });
+
+  /** What differs once one of the files says something else, besides what is known to differ. */
+  function changedWith(name: string, from: string, to: string): string[] {
+    const text = Buffer.from(wheelFile(name).bytes).toString();
+    expect(text).toContain(from);
+    const bytes = Buffer.from(text.replace(from, to));
+    const files = besides.map((other) => (other === name ? { file: `src/${name}`, bytes } : wheelFile(other)));
+    const known = compare(schema, wheel).changes.length;
+    const { changes } = compare(schema, readPython(wheelFile("io_struct.py"), files));
+    expect(changes).toHaveLength(known + 1);
+    return changes.filter(({ kind }) => kind !== "last field removed").map(({ struct, field: name, kind }) => `${struct}.${name} ${kind}`);
+  }
+
+  test("types of the engine that are imported are compared by name until their file is given", () => {
+    const alone = compare(readPython(wheelFile("io_struct.py")), schema);
+    expect(alone.changes).toEqual(compare(wheel, schema).changes);
+    expect(alone.notCompared.map(({ name, file }) => `${name} ${file}`).slice(4, 9)).toEqual([
+      "SamplingParams sampling_params.py",
+      "MultimodalInputs inputs.py",
+      "MultimodalDataItem inputs.py",
+      "ShmTensorHandle shm_transport.py",
+      "EncodeRequest encode_worker.py",
+    ]);
+  });
+
+  test.each([
+    [
+      "a set is not a list",
+      "sampling_params.py",
+      "stop_token_ids: set[int]",
+      "stop_token_ids: list[int]",
+      "SamplingParams.stop_token_ids type widened",
+    ],
+    [
+      "a tensor is not bytes",
+      "inputs.py",
+      "encoded: torch.Tensor | None",
+      "encoded: bytes | None",
+      "MultimodalDataItem.encoded type changed",
+    ],
+    ["an enum is its values", "inputs.py", "    AUDIO = auto()", "    AUDIO = 4", "MultimodalDataItem.modality type changed"],
+    [
+      "a tuple of a length is not any",
+      "shm_transport.py",
+      "shape: tuple[int, ...]",
+      "shape: tuple[int, int]",
+      "ShmTensorHandle.shape type narrowed",
+    ],
+    ["a dtype is its name", "shm_transport.py", "dtype: torch.dtype", "dtype: int", "ShmTensorHandle.dtype type changed"],
+    [
+      "a request of another process",
+      "encode_worker.py",
+      "bootstrap_port: int",
+      "bootstrap_port: str",
+      "EncodeRequest.bootstrap_port type changed",
+    ],
+  ])("%s", (_, name, from, to, change) => {
+    expect(changedWith(name, from, to)).toEqual([change]);
+  });
+
+  test("a release that was recorded without a file is still compared", () => {
+    const partial = recordRelease(readPython(wheelFile("io_struct.py")), schema, {
+      protocol: "tokenspeed",
+      release: "0.1.1",
+      source: "one file",
+    });
+    expect(partial.structs.map(({ name }) => name)).not.toContain("SamplingParams");
+    expect(compare(readRelease(partial), wheel).changes.filter(({ kind }) => kind !== "struct added")).toEqual([]);
   });
 
   test("is what is recorded as release 0.1.1, and the schema is release 0.1.0", () => {
@@ -104,7 +175,7 @@ describe("the 0.1.1 wheel against the schema", () => {
 
   test("is compared in under a second", () => {
     const start = performance.now();
-    compare(readPython(file("io_struct.py")), schema);
+    compare(readPython(wheelFile("io_struct.py")), schema);
     expect(performance.now() - start).toBeLessThan(1000);
   });
 
@@ -114,7 +185,7 @@ describe("the 0.1.1 wheel against the schema", () => {
     expect(text.split("\n").every((line) => line.startsWith("not ") || line.length <= 120)).toBe(true);
     expect(text).toContain(".flush_cache");
     expect(text).toContain("not in the schema, left out on purpose: PickleWrapper, ");
-    expect(text).toMatch(/\n1 change: 1 compatible$/);
+    expect(text).toMatch(/\n10 changes: 10 compatible$/);
     expect(JSON.parse(printJson(difference))).toEqual(JSON.parse(JSON.stringify(difference)));
     expect(printDifference(compare(schema, schema), 80)).toBe("the schema and the schema say the same");
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { constant, i64, list, literal, map, nullable, ref, str, u64, union } from "../../schema/dsl.ts";
+import { bool, constant, i64, list, literal, map, nullable, ref, str, tensor, u64, union, value } from "../../schema/dsl.ts";
 import { call, declarationOf, emitFiles, plain, protocolOf, small } from "./small-schema.ts";
 
 function fileOf(name: string, ...args: Parameters<typeof emitFiles>): string {
@@ -111,10 +111,30 @@ test("a map layout: keys in order, an older key, required entries", () => {
 });
 
 test("types that the runtime has no function for get one, once", () => {
-  const shapes = small("Shapes", [plain("a", list(list(i64))), plain("b", list(list(i64))), plain("c", map(list(str)))]);
+  const shapes = small("Shapes", [plain("a", list(list(bool))), plain("b", list(list(bool))), plain("c", map(list(str)))]);
   const encoders = fileOf("encoders.ts", protocolOf([shapes]));
-  expect(encoders.match(/^function writeInt64ListList/gm)).toHaveLength(1);
+  expect(encoders.match(/^function writeBoolListList/gm)).toHaveLength(1);
   expect(encoders).toContain('writeMap(writer, c, "c", writeStrList);');
+});
+
+test("a struct that can hold a tensor is frames, and a value what its type is", () => {
+  const inner = small("Inner", [plain("t", nullable(tensor))]);
+  const outer = small("Outer", [plain("inner", list(ref("Inner")))]);
+  const files = emitFiles(protocolOf([inner, outer, small("Plain", [])], { values: [value("Names", list(str), "Some names.")] }));
+  const [encoders = "", decoders = "", types = ""] = ["encoders.ts", "decoders.ts", "types.ts"].map((name) => files.get(name));
+  for (const name of ["Inner", "Outer"]) {
+    expect(encoders).toContain(`export function encode${name}(init: ${name}Init, maxDepth?: number): Frames {`);
+    expect(decoders).toContain(`export function decode${name}(frames: readonly Uint8Array[], maxDepth?: number): ${name} {`);
+  }
+  expect(encoders).toContain("export function encodePlain(init: PlainInit, maxDepth?: number): Uint8Array<ArrayBuffer> {");
+  expect(types).toContain('import type { Tensor } from "enginewire/wire";');
+  expect(types).toContain("/** Some names. */\nexport type Names = string[];");
+  expect(types).toContain("/** Some names. As encoders accept it. */\nexport type NamesInit = readonly string[];");
+  expect(declarationOf(encoders, "encodeNames")).toBe(`/** Encodes \`Names\`. \`maxDepth\` limits nesting; 64 by default. */
+export function encodeNames(init: NamesInit, maxDepth?: number): Uint8Array<ArrayBuffer> {
+  return encodeWith(writeNames, init, "Names", maxDepth);
+}`);
+  expect(files.get("zod.ts")).toContain("export const NamesSchema: z.ZodType<NamesInit> = ");
 });
 
 test("replies and operations of a protocol", () => {

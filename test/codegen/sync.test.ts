@@ -6,19 +6,36 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { generate } from "../../codegen/generate.ts";
 import { openSchema } from "../../codegen/sync/load-schema.ts";
+import type { PythonFile } from "../../codegen/sync/read-python.ts";
 import { type Synchronized, synchronize } from "../../codegen/sync/sync.ts";
 import { checkProtocol } from "../../schema/check.ts";
 import type { Messages } from "../vectors/message.ts";
 import type { Noted, Vector } from "../vectors/notation.ts";
 import { type Report, runCanonical, runLenient, runReject } from "../vectors/run.ts";
+import { besides, wheelFile } from "./wheel.ts";
 
 const repository = join(import.meta.dirname, "../..");
 const wheel = await readFile(join(repository, "test/vectors/wheel-0.1.1/io_struct.py"), "utf8");
 // the wheel's file as release 0.1.0 would have it: what the schema says
-const current = wheel.replace(
-  "    # Optional: update the weight version after a successful load.\n    weight_version: str | None = None\n",
-  (text) => `${text}    flush_cache: bool = True\n`,
-);
+const current = wheel
+  .replace(
+    "    # Optional: update the weight version after a successful load.\n    weight_version: str | None = None\n",
+    (text) => `${text}    flush_cache: bool = True\n`,
+  )
+  .replace(
+    "    kv_total_pages: int = 0\n\n    @classmethod\n",
+    (text) => `    kv_total_pages: int = 0
+    finish_reason_details: list[dict[str, Any] | None] = []
+    spec_verify_ct: list[int] = []
+    accept_draft_tokens: list[float | None] = []
+    input_token_logprobs_val: list[list[float | None]] = []
+    input_token_logprobs_idx: list[list[int]] = []
+    input_top_logprobs_val: list[list[list[float] | None]] = []
+    input_top_logprobs_idx: list[list[list[int] | None]] = []
+    output_top_logprobs_val: list[list[list[float]]] = []
+    output_top_logprobs_idx: list[list[list[int]]] = []
+${text.slice(text.indexOf("\n") + 1)}`,
+  );
 const folders: string[] = [];
 
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
@@ -29,10 +46,10 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-function syncInto(folder: string, text: string): Synchronized {
+function syncInto(folder: string, text: string, also: readonly PythonFile[] = []): Synchronized {
   return synchronize({
     main: { file: "io_struct.py", bytes: new TextEncoder().encode(text) },
-    also: [],
+    also,
     folder,
     protocol: "fork",
     constructors: "enginewire/schema",
@@ -71,6 +88,11 @@ test("a file that says what the schema says changes nothing", () => {
   const result = syncInto(join(repository, "schema/tokenspeed"), current);
   expect([...result.files.keys()]).toEqual([]);
   expect(result).toMatchObject({ kept: [], added: { structs: [], operations: [], leftOut: [] }, difference: { changes: [] } });
+  // nor do the files with tensors, sets, and messages of other processes
+  const all = syncInto(join(repository, "schema/tokenspeed"), current, besides.map(wheelFile));
+  expect([...all.files.keys()]).toEqual([]);
+  expect(all).toMatchObject({ kept: [], added: { structs: [], operations: [], leftOut: [] }, difference: { changes: [] } });
+  expect(all.difference.notCompared.map(({ name }) => name)).toEqual(["ControlCallSlim", "ControlReplySlim"]);
 });
 
 const pause =
@@ -189,10 +211,10 @@ test("a new pair of structs becomes an operation that is refused until a person 
 
 test("what cannot be said is left out by name, and what is gone is kept", async () => {
   const folder = await copyOfSchema();
-  const text = `${current.replace(/class IsSleepingReqInput[\s\S]*?class AbortReq/, "class AbortReq")}\n\nclass Outer(msgspec.Struct):\n    held: "Holder"\n\n\nclass Odd(msgspec.Struct):\n    x: set[int]\n\n\nclass Holder(msgspec.Struct):\n    odd: Odd\n`;
+  const text = `${current.replace(/class IsSleepingReqInput[\s\S]*?class AbortReq/, "class AbortReq")}\n\nclass Outer(msgspec.Struct):\n    held: "Holder"\n\n\nclass Odd(msgspec.Struct):\n    x: dict[int, int]\n\n\nclass Holder(msgspec.Struct):\n    odd: Odd\n`;
   const { files, added, kept } = syncInto(folder, text);
   expect(added.leftOut).toEqual([
-    { name: "Odd", because: "the type set[int] cannot be said in a schema" },
+    { name: "Odd", because: "the type dict[int, int] cannot be said in a schema" },
     { name: "Holder", because: "it holds Odd, which is left out" },
     { name: "Outer", because: "it holds Holder, which is left out" },
   ]);
@@ -235,6 +257,8 @@ async function vectorsOf(name: string): Promise<Vector[]> {
   return vectors.flatMap((vector) => {
     // tokens and their results have grown since
     if (vector.type === "BatchTokenIDOutSlim") return [];
+    // without the schema's ranges, rooms and hashes are integers like any other
+    if (/"(bootstrap_room|hash)":(?!null)/.test(JSON.stringify(vector.value ?? null))) return [];
     if (vector.type !== "UpdateWeightFromDiskReqInput") return [vector];
     const [head = "", payload = ""] = vector.frames;
     const { flush_cache, ...value } = (vector.value ?? {}) as { readonly [name: string]: Noted };
@@ -247,11 +271,16 @@ async function vectorsOf(name: string): Promise<Vector[]> {
 test("from an empty folder comes a schema whose code passes the vectors of that release", async () => {
   const root = await temporaryFolder();
   const folder = join(root, "schema");
-  const { files, added } = syncInto(folder, wheel);
+  expect(syncInto(folder, wheel).added.leftOut.map(({ name }) => name)).toEqual([
+    "TokenizedGenerateReqInput",
+    "TokenizedEmbeddingReqInput",
+  ]);
+  const also = besides.map(wheelFile);
+  const { files, added } = syncInto(folder, wheel, also);
   expect(added.operations).toHaveLength(20);
-  expect(added.leftOut.map(({ name }) => name)).toEqual(["TokenizedGenerateReqInput", "TokenizedEmbeddingReqInput"]);
+  expect(added.leftOut).toEqual([]);
   await write(files);
-  expect([...syncInto(folder, wheel).files.keys()]).toEqual([]);
+  expect([...syncInto(folder, wheel, also).files.keys()]).toEqual([]);
   await expect(generate([openSchema(folder).protocol], { wire: "enginewire/wire", extension: ".js" })).rejects.toThrow(
     /^141 problems in the schema/,
   );
@@ -264,7 +293,7 @@ test("from an empty folder comes a schema whose code passes the vectors of that 
     );
   }
   // what a person decided stays
-  expect([...syncInto(folder, wheel).files.keys()]).toEqual([]);
+  expect([...syncInto(folder, wheel, also).files.keys()]).toEqual([]);
   await writeFile(join(root, "package.json"), '{ "type": "module" }');
   await symlink(join(repository, "node_modules"), join(root, "node_modules"));
   const generated = await generate([openSchema(folder).protocol], { wire: join(repository, "src/wire/index.ts"), extension: ".ts" });
@@ -274,8 +303,9 @@ test("from an empty folder comes a schema whose code passes the vectors of that 
   const reports: readonly (readonly [considered: number, report: Report])[] = [
     [179, runCanonical(library, await vectorsOf("control-requests"), isDeepStrictEqual)],
     [138, runCanonical(library, await vectorsOf("control-replies"), isDeepStrictEqual)],
-    [118, runLenient(library, await vectorsOf("decode-lenient"), isDeepStrictEqual)],
-    [677, runReject(library, await vectorsOf("decode-reject"))],
+    [69, runCanonical(library, await vectorsOf("generate"), isDeepStrictEqual)],
+    [127, runLenient(library, await vectorsOf("decode-lenient"), isDeepStrictEqual)],
+    [684, runReject(library, await vectorsOf("decode-reject"))],
   ];
   for (const [considered, report] of reports) {
     expect(report.failures).toEqual([]);
