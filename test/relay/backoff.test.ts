@@ -38,7 +38,7 @@ class FakeSocket {
   async welcome(): Promise<void> {
     this.onopen?.();
     await vi.advanceTimersByTimeAsync(0);
-    const limits = { messageBytes: 1000, callsInFlight: 1, callsPerSecond: 1, listLength: 1, idleMs: 100_000_000 };
+    const limits = { messageBytes: 1000, callsInFlight: 1, callsPerSecond: 1, listLength: 1, streams: 1024, idleMs: 100_000_000 };
     const welcome = encodeWelcome({
       version: 1,
       relay: "0",
