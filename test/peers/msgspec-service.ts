@@ -49,6 +49,17 @@ export interface Asks {
     asked: { readonly values: readonly Noted[] };
     answer: readonly (Tried & { readonly field: string; readonly given: Noted; readonly base: Noted })[];
   };
+  "decode frames": {
+    asked: { readonly type: string; readonly messages: readonly (readonly string[])[] };
+    answer: readonly (
+      | { readonly ok: false; readonly error: string }
+      | { readonly ok: true; readonly value: Noted; readonly frames: readonly string[] }
+    )[];
+  };
+  "make frames": {
+    asked: { readonly type: string; readonly seed: number; readonly count: number };
+    answer: readonly { readonly frames: readonly string[]; readonly value: Noted; readonly unsafe: boolean }[];
+  };
   tails: { asked: { readonly seed: number; readonly count: number }; answer: readonly Tried[] };
 }
 

@@ -24,6 +24,24 @@ REQUESTS = {cls.__name__: cls for cls in wire.CONTROL_REQUESTS}
 REPLIES = {cls.__name__: cls for cls in wire.CONTROL_REPLIES}
 HANDSHAKE = {cls.__name__: cls for cls in wire.HANDSHAKE}
 STRUCTS = {**REQUESTS, **REPLIES, **HANDSHAKE}
+DATA_PLANE = {
+    cls.__name__: cls
+    for cls in (
+        wire.TokenizedGenerateReqInput,
+        wire.EncodeRequest,
+        wire.BatchTokenIDOutSlim,
+        wire.SamplingParams,
+        wire.SessionParams,
+        wire.MultimodalInputs,
+        wire.MultimodalDataItem,
+        wire.ShmTensorHandle,
+    )
+}
+CODEC = wire.Codec()
+# what the crate and the schema narrow, and Python does not
+TOKEN_IDS = {"input_ids", "token_ids_logprob", "input_multi_ids", "input_ids_unpadded", "output_ids", "output_token_logprobs_idx"}
+TOKEN_IDS |= {"input_token_logprobs_idx", "input_top_logprobs_idx", "output_top_logprobs_idx"}
+UNSIGNED = {"bootstrap_room", "hash"}
 SAFE = 2**53 - 1
 ENCODER = msgspec.msgpack.Encoder()
 DECODERS = {name: msgspec.msgpack.Decoder(cls) for name, cls in STRUCTS.items()}
@@ -57,7 +75,9 @@ def noted(value):
         return {"$bytes": value.hex()}
     if isinstance(value, msgspec.msgpack.Ext):
         return {"$ext": [value.code, bytes(value.data).hex()]}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, wire.Tensor):
+        return {"dtype": value.dtype, "shape": value.shape, "data": noted(value.data)}
+    if isinstance(value, (list, tuple, set)):
         return [noted(item) for item in value]
     if isinstance(value, dict):
         if all(plain_key(key) for key in value):
@@ -101,10 +121,13 @@ class Maker:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.unsafe = False
+        # the field that is being made
+        self.field = ""
 
     def struct(self, cls):
         given = {}
         for field in inspect.type_info(cls).fields:
+            self.field = field.name
             # defaults are values too: leave some to the class
             if field.required or self.random.random() < 0.7:
                 given[field.name] = self.value(field.type)
@@ -117,6 +140,10 @@ class Maker:
                 return None
             case inspect.BoolType():
                 return pick.random() < 0.5
+            case inspect.IntType() if self.field in TOKEN_IDS:
+                return pick.choice((pick.randrange(-(2**31), 2**31), pick.randrange(200_000), pick.randrange(-200, 200)))
+            case inspect.IntType() if self.field in UNSIGNED:
+                return pick.choice((pick.getrandbits(64), pick.getrandbits(40), pick.randrange(300)))
             case inspect.IntType():
                 number = self.integer() if pick.random() < 0.02 else self.safe()
                 self.unsafe = self.unsafe or abs(number) > SAFE
@@ -129,6 +156,14 @@ class Maker:
                 return self.bytes()
             case inspect.ListType(item_type=item):
                 return [self.value(item) for _ in range(self.length())]
+            case inspect.SetType(item_type=item):
+                return {self.value(item) for _ in range(self.length())}
+            case inspect.VarTupleType(item_type=item):
+                return tuple(self.value(item) for _ in range(self.length()))
+            case inspect.TupleType(item_types=items):
+                return tuple(self.value(item) for item in items)
+            case inspect.CustomType(cls=wire.Tensor):
+                return self.tensor()
             case inspect.DictType(key_type=key, value_type=item):
                 return {self.key(key): self.value(item) for _ in range(self.length())}
             case inspect.UnionType(types=types):
@@ -142,6 +177,14 @@ class Maker:
             case inspect.AnyType():
                 return self.any(3)
         raise TypeError(f"no values for {kind}")
+
+    def tensor(self):
+        pick = self.random
+        dtype, size = pick.choice((("uint8", 1), ("float16", 2), ("float32", 4), ("int64", 8)))
+        shape = pick.choice(((), (0,), (1,), (2, 3), (31,), (32,), (16, 8), (1, 255), (16, 16), (257,), (3, 5, 40)))
+        for side in shape:
+            size *= side
+        return wire.Tensor(dtype, shape, pick.randbytes(size))
 
     def length(self):
         return self.random.choice((0, 1, 1, 2, 2, 3, 4, 15, 16, 17)) if self.random.random() < 0.3 else self.random.randrange(4)
@@ -253,6 +296,27 @@ def construct(request):
     return {"hex": ENCODER.encode(value).hex(), "value": noted(value)}
 
 
+def decode_frames(request):
+    outcomes = []
+    for frames in request["messages"]:
+        try:
+            value = CODEC.decode(DATA_PLANE[request["type"]], [bytes.fromhex(frame) for frame in frames])
+        except (msgspec.MsgspecError, ValueError) as error:
+            outcomes.append({"ok": False, "error": str(error)})
+        else:
+            outcomes.append({"ok": True, "value": noted(value), "frames": [frame.hex() for frame in CODEC.encode(value)]})
+    return outcomes
+
+
+def make_frames(request):
+    made = []
+    for index in range(request["count"]):
+        maker = Maker(f"{request['seed']} {request['type']} {index}")
+        value = maker.struct(DATA_PLANE[request["type"]])
+        made.append({"frames": [frame.hex() for frame in CODEC.encode(value)], "value": noted(value), "unsafe": maker.unsafe})
+    return made
+
+
 def raw_of(value):
     """A message as the plain list or dict that it is on the wire."""
     return msgspec.msgpack.decode(ENCODER.encode(value))
@@ -295,7 +359,17 @@ def omitting(request):
     return {"hex": ENCODER.encode(keen(**{name: meant(item) for name, item in request["fields"].items()})).hex()}
 
 
-ANSWERS = {"structs": structs, "decode": decode, "make": make, "construct": construct, "matrix": matrix, "tails": tails, "omitting": omitting}
+ANSWERS = {
+    "structs": structs,
+    "decode": decode,
+    "make": make,
+    "construct": construct,
+    "matrix": matrix,
+    "tails": tails,
+    "omitting": omitting,
+    "decode frames": decode_frames,
+    "make frames": make_frames,
+}
 
 for line in sys.stdin:
     asked = json.loads(line)

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { Ext, float } from "../../src/wire/index.ts";
-import { type StructDefinition, structs, type WireType } from "./schema-structs.ts";
+import { dataPlane, type StructDefinition, structs, type WireType } from "./schema-structs.ts";
 
 /** A value as an encoder takes it, and as a decoder gives it back. */
 export interface Sample<Value = unknown> {
@@ -22,6 +22,16 @@ const bytes = fc.oneof(
   { weight: 9, arbitrary: fc.uint8Array({ maxLength: 20 }) },
   { weight: 1, arbitrary: fc.uint8Array({ minLength: 255, maxLength: 257 }) },
 );
+/** Tensors that are inline and tensors that are frames, mostly near the length between the two. */
+const tensor = fc
+  .tuple(
+    fc.constantFrom(["uint8", 1] as const, ["bfloat16", 2] as const, ["float32", 4] as const, ["int64", 8] as const),
+    fc.constantFrom([], [0], [1], [2, 3], [31], [32], [16, 8], [1, 255], [16, 16], [257], [3, 5, 40]),
+  )
+  .chain(([[dtype, size], shape]) => {
+    const length = shape.reduce((product: number, side) => product * side, size);
+    return fc.uint8Array({ minLength: length, maxLength: length }).map((data) => ({ dtype, shape, data }));
+  });
 const edge = fc
   .tuple(fc.constantFrom(5, 7, 8, 15, 16, 31, 32, 52), fc.integer({ min: -1, max: 1 }), fc.constantFrom(1, -1))
   .map(([bits, off, sign]) => sign * (2 ** bits + off));
@@ -93,12 +103,21 @@ function valuesOf(type: WireType): Samples {
       return same(fc.boolean());
     case "i64":
       return integer;
+    case "i32":
+      return same(fc.oneof(fc.integer(), fc.integer({ min: -200, max: 200 }), fc.integer({ min: 65_530, max: 200_000 })));
+    case "u64":
+      return fc.oneof(
+        fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((value) => ({ give: value, see: value })),
+        fc.maxSafeNat().map((value) => ({ give: value, see: BigInt(value) })),
+      );
     case "f64":
       return same(double);
     case "str":
       return same(text);
     case "bytes":
       return same(bytes);
+    case "tensor":
+      return same(tensor);
     case "any":
       return anything(2);
     case "dict":
@@ -110,6 +129,13 @@ function valuesOf(type: WireType): Samples {
         { weight: 9, arbitrary: lists(valuesOf(type.item)) },
         { weight: 1, arbitrary: lists(valuesOf(type.item), { minLength: 15, maxLength: 17 }) },
       );
+    case "set":
+      // Python puts more than one in an order of its own
+      return lists(valuesOf(type.item), { maxLength: 1 });
+    case "tuple":
+      return fc
+        .tuple(...type.items.map(valuesOf))
+        .map((items) => ({ give: items.map(({ give }) => give), see: items.map(({ see }) => see) }));
     case "nullable":
       return fc.oneof(same(fc.constant(null)), valuesOf(type.inner));
     case "literal":
@@ -130,7 +156,7 @@ function seenDefault(value: unknown): unknown {
 
 /** Accepted inputs of a struct's encoder; fields with a default are left out now and then. */
 export function structSamples(name: string): fc.Arbitrary<Sample<{ readonly [property: string]: unknown }>> {
-  const { fields, tagged }: StructDefinition = structs.get(name) ?? expectKnown(name);
+  const { fields, tagged }: StructDefinition = structs.get(name) ?? dataPlane.get(name) ?? expectKnown(name);
   const parts = fields.map(({ property, type, ...field }) => {
     const given = valuesOf(type).map((sample) => ({ property, sample: sample as Sample | undefined }));
     if (!("default" in field)) return given;

@@ -20,14 +20,21 @@ export interface StructDefinition {
 
 const camelCased = (name: string) => name.replaceAll(/_+(.)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The structs of release 0.1.0 by name: requests, replies and the handshake; not the gateway's dialect. */
-export const structs: ReadonlyMap<string, StructDefinition> = new Map(
-  [...tokenspeed.operations.flatMap(({ request, reply }) => [request, reply]), ...tokenspeed.structs]
-    .filter(({ name }) => !name.endsWith("Slim"))
-    .map(({ name, tagged = false, extends: base, fields }) => [
+const byName = (list: typeof tokenspeed.structs): ReadonlyMap<string, StructDefinition> =>
+  new Map(
+    list.map(({ name, tagged = false, extends: base, fields }) => [
       name,
       { name, tagged, fields: [...(base?.fields ?? []), ...fields].map((field) => ({ property: camelCased(field.name), ...field })) },
     ]),
+  );
+const handshake = tokenspeed.structs.filter(({ definedIn }) => definedIn === "zmq_wire.py");
+
+/** The structs of the control plane by name: requests, replies and the handshake; not the gateway's dialect. */
+export const structs = byName([...tokenspeed.operations.flatMap(({ request, reply }) => [request, reply]), ...handshake]);
+
+/** The structs of the data plane by name: requests for tokens with what they hold, and their results. */
+export const dataPlane = byName(
+  tokenspeed.structs.filter((struct) => !handshake.includes(struct) && struct.definedIn !== "the SMG gateway"),
 );
 
 /** A decoded message's fields by their names on the wire. */

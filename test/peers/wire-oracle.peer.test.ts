@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as messages from "../../src/messages.ts";
-import { Ext } from "../../src/wire/index.ts";
 import { encodeStruct } from "../vectors/message.ts";
 import { toHex } from "../vectors/notation.ts";
 import { peerBinary } from "./binaries.ts";
 import { LineService } from "./line-service.ts";
+import { oracleView } from "./oracle-view.ts";
 import { structSamples } from "./samples.ts";
 import { structs } from "./schema-structs.ts";
 
@@ -14,30 +14,6 @@ const oracle = peerBinary("wire-oracle");
 
 const seed = Number(process.env.ENGINEWIRE_SEED ?? Date.now() % 2 ** 31);
 const perStruct = 60;
-
-/** A decoded value as the oracle writes it in JSON. */
-function view(value: unknown): unknown {
-  if (typeof value === "bigint") return value >= -(2n ** 53n) && value <= 2n ** 53n ? Number(value) : String(value);
-  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (value instanceof Uint8Array) return { $bin: toHex(value) };
-  if (value instanceof Ext) return { $ext: [value.type, toHex(value.data)] };
-  if (Array.isArray(value)) return value.map(view);
-  const entries = value instanceof Map ? [...value] : Object.entries(value);
-  const named = entries.every(([key]) => typeof key === "string" && !key.startsWith("$"));
-  return named ? Object.fromEntries(entries.map(([key, item]) => [key, view(item)])) : { $map: entries.map((entry) => entry.map(view)) };
-}
-
-/** A struct as the oracle writes it, by wire names. */
-function structView(name: string, see: { readonly [property: string]: unknown }): object {
-  const { fields, tagged } = structs.get(name) ?? expect.unreachable();
-  const values = fields.map(({ name: wireName, property, type }) => {
-    const value = see[property];
-    if (type.kind === "struct") return [wireName, structView(type.name, value as { readonly [property: string]: unknown })];
-    return [wireName, view(value)];
-  });
-  return { ...(tagged && { tag: name }), ...Object.fromEntries(values) };
-}
 
 /** The oracle's commands for a message, with what each says the message is. */
 function commands(name: string, hex: string): readonly string[] {
@@ -77,7 +53,7 @@ describe.skipIf(oracle === undefined)("every message against the Rust wire crate
         const answer = JSON.parse(await service.ask(command));
         if (!answer.ok) wrong.push(`${command}: ${answer.error}`);
         else if (answer.frames.at(-1) !== hex || !answer.same) wrong.push(`${command} comes back as ${answer.frames}`);
-        else if (!isDeepStrictEqual(messageIn(answer.value), structView(name, see)))
+        else if (!isDeepStrictEqual(messageIn(answer.value), oracleView({ kind: "struct", name }, see)))
           wrong.push(`${command} is ${JSON.stringify(answer.value)}`);
       }
       compared += 1;
