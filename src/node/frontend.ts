@@ -24,7 +24,7 @@ import { Call } from "./call.ts";
 import { engineOf, identityOf, type Registered } from "./handshake.ts";
 import { LaneTable } from "./lanes.ts";
 import { SlimDialect } from "./slim-dialect.ts";
-import type { FrontendSockets } from "./sockets.ts";
+import type { EngineSockets } from "./sockets.ts";
 import { socketErrorCode } from "./zeromq.ts";
 
 const sentinel = "ENGINE_CORE_DEAD";
@@ -54,7 +54,7 @@ interface Engine {
 /** The connection to engines that dialled in over ZeroMQ. */
 export class Frontend implements Connection {
   readonly closed: Promise<CloseReason>;
-  readonly #sockets: FrontendSockets;
+  readonly #sockets: EngineSockets;
   readonly #engines = new Map<number, Engine>();
   readonly #indices: readonly number[];
   readonly #lanes: LaneTable;
@@ -68,7 +68,7 @@ export class Frontend implements Connection {
   #resolveClosed!: (reason: CloseReason) => void;
 
   constructor(
-    sockets: FrontendSockets,
+    sockets: EngineSockets,
     registered: ReadonlyMap<number, Registered>,
     options: Pick<ResolvedBindOptions, "eventLimit" | "release">,
   ) {
