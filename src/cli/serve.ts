@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { bind } from "../node/index.ts";
 import { type AuditFile, auditFile, type RelayLogEntry, serve } from "../relay/index.ts";
+import { resolveServeOptions } from "../relay/options.ts";
 import { addServeFlags, authenticationOf, type ServeFlags, serveHelp, tlsOf } from "./serve-flags.ts";
 
 /** Adds `enginewire serve`: the process that owns the engines' sockets and serves them to clients. */
@@ -32,6 +33,24 @@ async function run(flags: ServeFlags): Promise<void> {
   const tls = tlsOf(flags);
   const audit = flags.audit === undefined ? undefined : auditFile(flags.audit);
   listen({ reload, audit });
+  const { host, port, path, requireOrigin, metrics, allowAnyoneOnTheNetworkWithoutAuthentication } = flags;
+  const options = {
+    host,
+    port,
+    path,
+    requireOrigin,
+    metrics,
+    allowAnyoneOnTheNetworkWithoutAuthentication,
+    origins: flags.origin,
+    hosts: flags.hostName,
+    limits: flags.limit,
+    log,
+    ...tls,
+    ...(authenticate !== undefined && { authenticate }),
+    ...(audit !== undefined && { audit }),
+  };
+  // engines handshake once, so what can be wrong is found before they are let in
+  resolveServeOptions(options);
 
   const { handshake, count, first, advertisedHost } = flags;
   const listener = await bind({ handshake, count, first, ...(advertisedHost !== undefined && { advertisedHost }) });
@@ -46,22 +65,7 @@ async function run(flags: ServeFlags): Promise<void> {
   say("bound", { handshake: listener.handshakeAddress });
   try {
     const connection = await listener.accept({ timeoutMs: flags.acceptTimeoutS * 1000, signal: stop.signal });
-    const { host, port, path, requireOrigin, metrics, allowAnyoneOnTheNetworkWithoutAuthentication } = flags;
-    const relay = await serve(connection, {
-      host,
-      port,
-      path,
-      requireOrigin,
-      metrics,
-      allowAnyoneOnTheNetworkWithoutAuthentication,
-      origins: flags.origin,
-      hosts: flags.hostName,
-      limits: flags.limit,
-      log,
-      ...tls,
-      ...(authenticate !== undefined && { authenticate }),
-      ...(audit !== undefined && { audit }),
-    });
+    const relay = await serve(connection, options);
     say("serving", { url: relay.url, engines: connection.engines.map(({ index }) => index) });
     const why = await Promise.race([stopped.then(() => "asked"), connection.closed.then(({ reason }) => reason)]);
     say("stopping", { reason: why });

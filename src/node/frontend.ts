@@ -25,7 +25,7 @@ import { EngineTable, payloadFor } from "./engine-table.ts";
 import { Generations } from "./generations.ts";
 import { engineOf, type Registered } from "./handshake.ts";
 import { LaneTable } from "./lanes.ts";
-import type { FrontendSockets } from "./sockets.ts";
+import type { EngineSockets } from "./sockets.ts";
 import { socketErrorCode } from "./zeromq.ts";
 
 const sentinel = "ENGINE_CORE_DEAD";
@@ -45,7 +45,7 @@ export function isDeathSentinel(frames: readonly Uint8Array[]): boolean {
 /** The connection to engines that dialled in over ZeroMQ. */
 export class Frontend implements Connection {
   readonly closed: Promise<CloseReason>;
-  readonly #sockets: FrontendSockets;
+  readonly #sockets: EngineSockets;
   readonly #engines: EngineTable;
   readonly #lanes: LaneTable;
   readonly #generations: Generations;
@@ -59,7 +59,7 @@ export class Frontend implements Connection {
   #resolveClosed!: (reason: CloseReason) => void;
 
   constructor(
-    sockets: FrontendSockets,
+    sockets: EngineSockets,
     registered: ReadonlyMap<number, Registered>,
     options: Pick<ResolvedBindOptions, "eventLimit" | "release" | "routing">,
   ) {

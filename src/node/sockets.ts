@@ -19,6 +19,9 @@ export interface SocketHandlers {
   failed(error: unknown): void;
 }
 
+/** What carries messages to engines that are registered, and back. */
+export type EngineSockets = Pick<FrontendSockets, "deliverTo" | "sendInput" | "close">;
+
 /**
  * The frontend's sockets: handshake ROUTER, input ROUTER, and one output PULL for each engine, which is what attributes a
  * reply to its engine. One send queue and one receive loop each; what arrives goes to the present handlers.

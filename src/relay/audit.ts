@@ -26,7 +26,7 @@ export interface AuditEntry {
   readonly engines?: readonly number[];
   /** Whether the guard was passed by. */
   readonly unguarded?: true;
-  /** `ok`, or the code of the error. */
+  /** `ok`, `operation_failed` where an engine answered so, or the code of the error. */
   readonly outcome: string;
   /** The error's message. */
   readonly message?: string;

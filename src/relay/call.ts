@@ -76,7 +76,8 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
     else context.log({ level: "error", message: `a call of session ${caller.session} failed`, error });
   }
   const durationMs = performance.now() - start;
-  const outcome = failure === undefined ? "ok" : toFailure(failure).code;
+  const refusing = replies.some(({ reply }) => "success" in reply && reply.success === false);
+  const outcome = failure !== undefined ? toFailure(failure).code : refusing ? "operation_failed" : "ok";
   const denied = outcome === "forbidden";
   if (operation !== undefined && request !== undefined && (denied || operation.effect !== "read")) {
     context.audit({

@@ -7,6 +7,7 @@ export { engineCoreDead } from "./link.ts";
 // for other libraries
 export type { Alternatives, LogprobsWanted, PromptLogprobs, RowLogprobs } from "./logprobs.ts";
 export { alternativesOf, logprobOf } from "./logprobs.ts";
+export { type Answer, type MemoryPair, type MemoryPairOptions, memoryPair } from "./memory-pair.ts";
 export type { EngineMessage } from "./messages.ts";
 export type { SimulatedEngineOptions } from "./options.ts";
 export type { ColumnCount } from "./output-batch.ts";
