@@ -80,7 +80,8 @@ const framed = [
   small(
     "Framed",
     [
-      plain("before", str),
+      plain("first", str),
+      plain("second", str),
       plain("a", tensor),
       plain("b", list(nullable(tensor))),
       plain("c", map(tensor)),
@@ -120,8 +121,8 @@ const edges = small(
     plain("t", ref("A")),
     plain("u", ref("Empty")),
     plain("v", strOrList),
-    plain("w", list(i32)),
     plain("x", list(list(f64))),
+    plain("w", list(i32)),
     plain("y", list(list(i32))),
   ],
   { layout: "array" },

@@ -22,8 +22,16 @@ function errorOf(run: () => unknown): EngineWireError {
   throw new Error("nothing was thrown");
 }
 
-const int32 = fc.integer();
-const count = fc.oneof(fc.nat({ max: 70_000 }), fc.maxSafeNat(), fc.maxSafeInteger());
+/** Around the values at which an integer's format grows. */
+const edge = fc
+  .tuple(fc.constantFrom(5, 7, 8, 15, 16, 31, 32, 53), fc.constantFrom(-1, 0, 1), fc.constantFrom(1, -1))
+  .map(([bits, off, sign]) => sign * (2 ** bits + off) || 0)
+  .filter(Number.isSafeInteger);
+const int32 = fc.oneof(
+  fc.integer(),
+  edge.filter((value) => (value | 0) === value),
+);
+const count = fc.oneof(edge, fc.nat({ max: 70_000 }), fc.maxSafeNat(), fc.maxSafeInteger());
 const logprob = fc.double({ noNaN: true }).filter((value) => !Number.isInteger(value));
 const rows = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 20 });
 const tops = <Item>(item: fc.Arbitrary<Item>) => rows(fc.array(fc.array(item, { maxLength: 6 }), { maxLength: 6 }));
@@ -109,6 +117,22 @@ describe("output batches", () => {
     expect(decodeBatchTokenIDOutSlim(bytes).outputTokenLogprobsVal).toEqual([[-1, -0]]);
     const loose = encodeAny([tag, ["r"], [[1]], [""], [1], [1], [0], [[-1, 0.5, 2n ** 60n]], [[1, 2, 3]]]);
     expect(decodeBatchTokenIDOutSlim(loose).outputTokenLogprobsVal).toEqual([[-1, 0.5, 2 ** 60]]);
+  });
+
+  test.each([
+    ["prompt_tokens[2]", 4, [1, 2, 300]],
+    ["prompt_tokens[1]", 4, [1, 200]],
+    ["prompt_tokens[4]", 4, [1, 2, 3, 4, 70_000]],
+    ["prompt_tokens[0]", 4, [2 ** 40]],
+    ["output_ids[1][0]", 2, [[], [300]]],
+    ["output_ids[0][1]", 2, [[1, 70_000]]],
+    ["output_token_logprobs_val[0][2]", 7, [[0.5, 0.25, 0.125]]],
+  ])("a batch that ends inside %s says so", (path, column, value) => {
+    const values: unknown[] = [tag, null, [], [], [], [], [], []];
+    values[column] = value;
+    const whole = encodeAny(values.slice(0, column + 1));
+    const error = errorOf(() => decodeBatchTokenIDOutSlim(whole.subarray(0, whole.length - 1)));
+    expect(error).toMatchObject({ code: "malformed", path: `${tag}.${path}`, found: "the end of the message", offset: whole.length - 1 });
   });
 
   test.each<readonly [path: string, column: number, value: unknown, code: string]>([

@@ -12,7 +12,17 @@ import {
   MODALITY_IMAGE,
   type MultimodalDataItemInit,
 } from "../../../src/messages.ts";
-import { decodeAny, EngineWireError, Ext, encodeAny, type Tensor } from "../../../src/wire/index.ts";
+import {
+  decodeAny,
+  decodeWith,
+  EngineWireError,
+  Ext,
+  encodeAny,
+  encodeWith,
+  readTensor,
+  type Tensor,
+  writeTensor,
+} from "../../../src/wire/index.ts";
 
 function errorOf(run: () => unknown): EngineWireError {
   try {
@@ -101,6 +111,13 @@ describe("where a tensor's bytes travel", () => {
     expect(outer.map(({ length }) => length).slice(1)).toEqual([2000, 300]);
     expect(inner.map(({ length }) => length).slice(1)).toEqual([1000]);
   });
+});
+
+test("without anybody to take frames all bytes are inline, also behind a message that had frames", () => {
+  encodeMultimodalDataItem(image(bytesTensor(300)));
+  const bytes = encodeWith(writeTensor, bytesTensor(300), "T");
+  expect(decodeAny(bytes)).toEqual(["uint8", [300], new Ext(3, bytesTensor(300).data)]);
+  expect(decodeWith(readTensor, bytes, "T")).toEqual(bytesTensor(300));
 });
 
 describe("who owns the bytes", () => {
