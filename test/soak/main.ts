@@ -1,6 +1,6 @@
-// Mixed operations at full speed for a long time, with random aborts and deadlines, on engines that stand still, answer
-// late and lose replies. Prints what became of them, and exits with 1 unless every call settled, every reply was its
-// call's and the heap stayed flat. Run: node --expose-gc --import tsx test/soak/main.ts [--minutes 10] [--seed N]
+// Mixed operations and streams at full speed for a long time, with random aborts and deadlines, on engines that stand still,
+// answer late and lose replies. Prints what became of them, and exits with 1 unless every call settled, every reply was its
+// call's, every stream had its tokens in order and the heap stayed flat. Run: node --expose-gc --import tsx test/soak/main.ts [--minutes 10] [--seed N]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { extname } from "node:path";
@@ -10,6 +10,7 @@ import { createClient } from "../../src/index.ts";
 import { connect } from "../../src/node/index.ts";
 import { randomOf } from "../faults/random.ts";
 import { Soak } from "./soak.ts";
+import { SoakStreams } from "./streams.ts";
 
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" }, seed: { type: "string" } } });
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
@@ -32,12 +33,13 @@ const engines = spawn(process.execPath, [...process.execArgv, program, handshake
 });
 const connection = await connect({ handshake, count: 8, timeoutMs: 60_000 });
 const soak = new Soak(createClient(connection), randomOf(seed));
+const streams = new SoakStreams(connection, randomOf(seed + 2));
 
 /** Heap in use while no call is under way, in bytes. */
 const heap: number[] = [];
 const slices = 40;
 for (let slice = 0; slice < slices; slice++) {
-  await soak.run(durationMs / slices);
+  await Promise.all([soak.run(durationMs / slices), streams.run(durationMs / slices)]);
   // twice: the first collection may leave what finalizers still hold
   collect();
   await new Promise((resolve) => setTimeout(resolve, 20));
@@ -57,14 +59,18 @@ say(`calls ${soak.calls}, settled ${soak.settled}, misattributed ${soak.misattri
 say(`endings: ${[...soak.endings].map(([name, count]) => `${name} ${count}`).join(", ")}`);
 say(`operations: ${[...soak.operations].map(([name, count]) => `${name} ${count}`).join(", ")}`);
 say(`replies late ${counts.lateReplies}, lost ${counts.lostReplies}, unexpected ${counts.unexpectedReplies}`);
+say(`streams ${streams.opened}, ended ${streams.ended}: ${[...streams.endings].map(([name, count]) => `${name} ${count}`).join(", ")}`);
+say(`tokens ${streams.tokens}, outputs of unknown requests ${counts.unexpectedOutputs}`);
 say(`unhandled rejections ${rejections}, warnings ${warnings.length}`);
 say(`heap after collection: first half ${megabytes(median(heap.slice(0, slices / 2)))}, last half ${megabytes(median(lastHalf))}`);
 say(`heap over the last half: ${quarters.map(megabytes).join(" then ")}, ${(growth * 100).toFixed(1)} %`);
 const whole = soak.calls > 0 && soak.settled === soak.calls && soak.misattributed === 0 && soak.failures.length === 0;
+const streamed = streams.ended === streams.opened && streams.failures.length === 0 && counts.unexpectedOutputs === 0;
 const quiet = rejections === 0 && warnings.length === 0 && counts.unexpectedReplies === 0 && counts.malformedMessages === 0;
-for (const failure of soak.failures.slice(0, 10)) say(`FAILED ${failure}`);
-say(whole && quiet && Math.abs(growth) <= 0.05 ? "all is well" : "NOT WELL");
-process.exitCode = whole && quiet && Math.abs(growth) <= 0.05 ? 0 : 1;
+for (const failure of [...soak.failures.slice(0, 10), ...streams.failures.slice(0, 10)]) say(`FAILED ${failure}`);
+const well = whole && streamed && quiet && Math.abs(growth) <= 0.05;
+say(well ? "all is well" : "NOT WELL");
+process.exitCode = well ? 0 : 1;
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
