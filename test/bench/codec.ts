@@ -102,7 +102,7 @@ function payloads(): Payload[] {
       goals: [1.5, 1.5],
     },
     batch("batch-256", false, [4.8, 2.7]),
-    batch("batch-256-logprobs", true, [4.8, 2.7]),
+    batch("batch-256-logprobs", true, [4.2, 2.2]),
   ];
 }
 
