@@ -26,12 +26,37 @@ export interface Caller {
   readonly send: (message: Uint8Array) => void;
 }
 
-/** A call under way. */
+/**
+ * A call under way. It is its own signal, with the few members that are looked at: an `AbortController` for each call would
+ * cost more than decoding it.
+ */
 export class CallHandle {
-  /** Gives it up. */
-  readonly stop = new AbortController();
   /** Whether it goes on without its client: what changes an engine is seen through and audited. */
   outlives = false;
+  aborted = false;
+  reason: unknown;
+  #listener: (() => void) | undefined;
+
+  /** What the call is told to listen to. */
+  get signal(): AbortSignal {
+    return this as unknown as AbortSignal;
+  }
+
+  /** Gives the call up. */
+  abort(reason: EngineWireError): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    this.#listener?.();
+  }
+
+  addEventListener(_: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  removeEventListener(): void {
+    this.#listener = undefined;
+  }
 }
 
 const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
@@ -62,7 +87,7 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
       });
     const pending = context.client.control(request, {
       ...optionsOf(message, operation, caller.identity),
-      signal: handle.stop.signal,
+      signal: handle.signal,
       caller: `${caller.identity.name} (session ${caller.session})`,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
       onReply: ({ engine, reply, durationMs }) => caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs })),

@@ -191,7 +191,7 @@ export class Session {
         this.#call(message);
         return;
       case "Cancel":
-        this.#calls.get(message.id)?.stop.abort(new EngineWireError("aborted", "the client gave the call up"));
+        this.#calls.get(message.id)?.abort(new EngineWireError("aborted", "the client gave the call up"));
         return;
       case "Ping":
         this.#outbox.send(encodePong({ nonce: message.nonce }));
@@ -340,7 +340,7 @@ export class Session {
   #closed(): void {
     this.#release();
     const gone = new EngineWireError("aborted", "the client has left");
-    for (const { outlives, stop } of this.#calls.values()) if (!outlives) stop.abort(gone);
+    for (const call of this.#calls.values()) if (!call.outlives) call.abort(gone);
     this.#events.ended();
   }
 

@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { benchCodec } from "./codec.ts";
 import { benchInFlight } from "./in-flight.ts";
+import { benchRelay, benchRelayClients } from "./relay.ts";
 import { benchRoundTrip } from "./round-trip.ts";
 
 let missed = 0;
@@ -24,10 +25,19 @@ if (process.argv[2] === "round-trip") {
   console.log("\n64 calls in flight, one for each of 64 engines: time per call over that of bare zeromq.js with as many");
   const { name, bytes, bareMicroseconds, ratio } = await benchInFlight();
   line(name, `${bytes} B, bare ${bareMicroseconds.toFixed(1)} us`, ratio, 1.6, false);
+} else if (process.argv[2] === "relay") {
+  console.log("A call through a relay: time over the sum of an echo over ws and an echo over bare zeromq.js, the same bytes");
+  const relayLine = ({ name, bytes, sumMicroseconds, ratio }: Awaited<ReturnType<typeof benchRelay>>[number], goal: number) =>
+    line(name, `${bytes} B, sum ${sumMicroseconds.toFixed(0)} us`, ratio, goal, false);
+  for (const row of await benchRelay(1)) relayLine({ ...row, name: `${row.name}, 1 in flight` }, 1.4);
+  for (const row of await benchRelay(64)) relayLine({ ...row, name: `${row.name}, 64 in flight` }, 1.6);
+  const { p50, p99, perSecond } = await benchRelayClients();
+  console.log(`200 clients with 2 calls each: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${perSecond.toFixed(0)} calls/s\n`);
 } else {
   // in a process of its own: what one part leaves on the heap and in inline caches would be measured in the other
   const { status } = spawnSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", "round-trip"], { stdio: "inherit" });
   missed += status ?? 1;
+  missed += spawnSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", "relay"], { stdio: "inherit" }).status ?? 1;
   console.log("\nCodec: times the speed of a reused Encoder and Decoder of @msgpack/msgpack");
   for (const row of await benchCodec()) {
     line(`${row.direction} ${row.payload}`, `${row.bytes} B, ${row.microseconds.toFixed(2)} us`, row.ratio, row.goal, true);
