@@ -124,8 +124,10 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
     });
   }
   context.counter.call(operation?.name ?? "", outcome, durationMs);
+  // who has changed an engine sees it changed when the call has ended
+  if (handle.outlives) await context.tellChanges();
+  else context.stirred();
   caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
-  context.stirred();
 }
 
 function operationOf({ $tag }: ControlRequest): Operation {

@@ -102,6 +102,7 @@ class RelayServer implements Relay {
       audited: () => this.#auditWorks,
       audit: (entry) => this.#writeDown(entry),
       stirred: () => this.#watch.stirred(),
+      tellChanges: () => this.#watch.compare(),
     };
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;

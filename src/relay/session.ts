@@ -35,7 +35,7 @@ export interface Arrival {
 /** What a session tells the relay that it belongs to. */
 export interface SessionEvents {
   /** The engines that a client is welcomed with. */
-  readonly views: () => readonly EngineViewInit[];
+  readonly views: () => Promise<readonly EngineViewInit[]>;
   /** It has ended. */
   readonly ended: () => void;
 }
@@ -216,6 +216,7 @@ export class Session {
     this.#stage = "checking";
     const client = hello.client.slice(0, longestName);
     const identity = await this.#identify(hello.token ?? this.arrival.token, client);
+    const views = await this.#events.views();
     // the deadline may have passed meanwhile
     if (this.#stage !== "checking") return;
     if (identity === undefined) {
@@ -236,7 +237,7 @@ export class Session {
         session,
         identity: identity.name,
         scopes: identity.scopes.join(" "),
-        engines: this.#allowed(this.#events.views(), ({ index }) => index).map((view) => encodeEngineView(view)),
+        engines: this.#allowed(views, ({ index }) => index).map((view) => encodeEngineView(view)),
         limits: { messageBytes, callsInFlight, callsPerSecond, listLength, idleMs },
         heartbeatMs: Math.max(1, Math.floor(idleMs / 4)),
         expiresInMs: identity.expiresAt === undefined ? null : Math.max(0, identity.expiresAt - Date.now()),

@@ -22,8 +22,9 @@ export class Watch {
     this.#sessions = sessions;
   }
 
-  /** The engines as a new session is told them. What has changed since they were compared, it is told next. */
-  views(): readonly EngineViewInit[] {
+  /** The engines as a new session is told them. */
+  async views(): Promise<readonly EngineViewInit[]> {
+    await this.compare();
     return this.#client.connection.engines.map((info) => toView(info, this.#told.get(info.index)?.state ?? unknownState(info.index), true));
   }
 
@@ -43,12 +44,13 @@ export class Watch {
   stirred(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#compare();
+      void this.compare();
     }, coalesceMs);
     this.#timer.unref();
   }
 
-  async #compare(): Promise<void> {
+  /** Looks for changes now and tells them. */
+  async compare(): Promise<void> {
     const { engines } = await this.#client.state();
     const states = new Map(engines.map((state) => [state.engine, state]));
     const changed: EngineViewInit[] = [];
