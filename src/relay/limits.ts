@@ -8,7 +8,7 @@ export interface RelayLimits {
   readonly connectionsPerAddress: number;
   /** Calls under way of one client. Default 64. */
   readonly callsInFlight: number;
-  /** Calls of one client in a second, and in one burst; four times as many messages of any kind. Default 2000. */
+  /** Calls of one client in a second, and in one burst; four times as many messages of any kind. Default 200. */
   readonly callsPerSecond: number;
   /** Longest message of a client, in bytes. Default 1048576. */
   readonly messageBytes: number;
@@ -28,7 +28,7 @@ const defaults: RelayLimits = {
   connections: 1024,
   connectionsPerAddress: 256,
   callsInFlight: 64,
-  callsPerSecond: 2000,
+  callsPerSecond: 200,
   messageBytes: 1_048_576,
   listLength: 65_536,
   sendBufferBytes: 4_194_304,

@@ -16,11 +16,12 @@ import type { Call, ClientMessage, EngineViewInit, EventInit, Hello } from "../.
 import { toFailure } from "../transport/relay/failure.ts";
 import { closeCodes, protocolVersion } from "../transport/relay/protocol.ts";
 import { EngineWireError } from "../wire/errors.ts";
-import { type Caller, CallHandle, carryOut } from "./call.ts";
+import { type Caller, CallHandle, carryOut, kindOf } from "./call.ts";
 import type { RelayContext } from "./context.ts";
 import { anyone, checkIdentity, type Identity } from "./identity.ts";
 import { Outbox } from "./outbox.ts";
 import { Rate } from "./rate.ts";
+import { Turns } from "./turns.ts";
 
 /** What is known of a client before it has said anything. */
 export interface Arrival {
@@ -58,6 +59,7 @@ export class Session {
   readonly #socket: WebSocket;
   readonly #outbox: Outbox;
   readonly #calls = new Map<number, CallHandle>();
+  readonly #turns = new Turns();
   readonly #callRate: Rate;
   readonly #messageRate: Rate;
   #stage: "hello" | "checking" | "open" | "leaving" | "closed" = "hello";
@@ -78,8 +80,8 @@ export class Session {
     this.#deadline = setTimeout(() => this.#end(closeCodes.silent, "no credential was accepted in time"), limits.handshakeMs);
     socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
     socket.on("pong", () => this.#heard());
-    // ws closes after an error by itself; without a listener the process would end
-    socket.on("error", () => {});
+    // ws begins to close by itself after an error; without a listener the process would end
+    socket.on("error", () => setTimeout(() => socket.terminate(), closeMs).unref());
     socket.on("close", () => this.#closed());
   }
 
@@ -304,10 +306,15 @@ export class Session {
     }
     const handle = new CallHandle();
     this.#calls.set(id, handle);
-    void carryOut(this.#context, caller, message, handle).then(() => {
-      this.#calls.delete(id);
-      if (this.#stage === "leaving") this.#leaveWhenDone();
-    });
+    const kind = kindOf(message);
+    const start = (): void =>
+      void carryOut(this.#context, caller, message, handle).then(() => {
+        this.#calls.delete(id);
+        if (kind !== undefined) this.#turns.leave(kind);
+        if (this.#stage === "leaving") this.#leaveWhenDone();
+      });
+    if (kind === undefined) start();
+    else this.#turns.enter(kind, start);
   }
 
   #refusalOfCall(): EngineWireError | undefined {
