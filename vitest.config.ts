@@ -26,6 +26,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
+          globalSetup: ["test/browser/relay-setup.ts"],
           testTimeout: 60_000,
           browser: {
             enabled: true,

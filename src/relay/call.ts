@@ -3,7 +3,7 @@ import type { Call } from "../../generated/relay/types.ts";
 import { type EngineRelease, type Operation, operations } from "../../generated/tokenspeed/operations.ts";
 import type { ControlRequest } from "../../generated/tokenspeed/types.ts";
 import type { ClientCallOptions } from "../client/interceptors.ts";
-import { decodeControlRequest, encodeControlOutput } from "../messages.ts";
+import { decodeControlRequest, encodeControlOutput, peekTag } from "../messages.ts";
 import type { EngineReply } from "../transport/connection.ts";
 import { toFailure } from "../transport/relay/failure.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
@@ -26,12 +26,39 @@ export interface Caller {
   readonly send: (message: Uint8Array) => void;
 }
 
-/** A call under way. */
+/**
+ * A call under way. It is its own signal, with the few members that are looked at: an `AbortController` for each call would
+ * cost more than decoding it.
+ */
 export class CallHandle {
-  /** Gives it up. */
-  readonly stop = new AbortController();
   /** Whether it goes on without its client: what changes an engine is seen through and audited. */
   outlives = false;
+  aborted = false;
+  reason: unknown;
+  /** When it arrived, in milliseconds of `performance.now()`. */
+  readonly arrivedAt = performance.now();
+  #listener: (() => void) | undefined;
+
+  /** What the call is told to listen to. */
+  get signal(): AbortSignal {
+    return this as unknown as AbortSignal;
+  }
+
+  /** Gives the call up. */
+  abort(reason: EngineWireError): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    this.#listener?.();
+  }
+
+  addEventListener(_: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  removeEventListener(): void {
+    this.#listener = undefined;
+  }
 }
 
 const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
@@ -43,7 +70,7 @@ const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
  * bytes of a client never reach an engine. Never rejects; it completes also for a client that has left.
  */
 export async function carryOut(context: RelayContext, caller: Caller, message: Call, handle: CallHandle): Promise<void> {
-  const start = performance.now();
+  const start = handle.arrivedAt;
   const { id, guard: guarded } = message;
   let operation: Operation | undefined;
   let request: ControlRequest | undefined;
@@ -61,8 +88,8 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
         stage: "queue",
       });
     const pending = context.client.control(request, {
-      ...optionsOf(message, operation, caller.identity),
-      signal: handle.stop.signal,
+      ...optionsOf(message, operation, caller.identity, performance.now() - start),
+      signal: handle.signal,
       caller: `${caller.identity.name} (session ${caller.session})`,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
       onReply: ({ engine, reply, durationMs }) => caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs })),
@@ -99,8 +126,20 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
     });
   }
   context.counter.call(operation?.name ?? "", outcome, durationMs);
+  // who has changed an engine sees it changed when the call has ended
+  if (handle.outlives) await context.tellChanges();
+  else context.stirred();
   caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
-  context.stirred();
+}
+
+/**
+ * What queries are told apart by where a client has many; undefined for what changes an engine, whose order matters, and for
+ * what is no request.
+ */
+export function kindOf({ request, engines }: Call): string | undefined {
+  const tag = peekTag(request);
+  if (tag === undefined || byRequest.get(tag)?.effect !== "read") return undefined;
+  return engines === null ? tag : `${tag} ${engines.join(" ")}`;
 }
 
 function operationOf({ $tag }: ControlRequest): Operation {
@@ -110,7 +149,12 @@ function operationOf({ $tag }: ControlRequest): Operation {
 }
 
 /** The options of a call as its message has them; all the engines that the credential allows, where it names none. */
-function optionsOf({ engines, timeoutMs, guard, release }: Call, operation: Operation, identity: Identity): ClientCallOptions {
+function optionsOf(
+  { engines, timeoutMs, guard, release }: Call,
+  operation: Operation,
+  identity: Identity,
+  waitedMs: number,
+): ClientCallOptions {
   const allowed = identity.engines;
   const foreign = allowed && engines?.find((engine) => !allowed.includes(engine));
   if (foreign !== undefined)
@@ -123,7 +167,8 @@ function optionsOf({ engines, timeoutMs, guard, release }: Call, operation: Oper
   return {
     guard,
     engines: engines ?? allowed,
-    timeoutMs: timeoutMs ?? undefined,
+    // a time that no timer takes is left for the client to refuse
+    timeoutMs: timeoutMs === null || timeoutMs < 1 ? (timeoutMs ?? undefined) : Math.max(1, timeoutMs - waitedMs),
     // the client checks it
     release: (release as EngineRelease | null) ?? undefined,
   };

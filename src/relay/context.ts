@@ -33,6 +33,8 @@ export interface RelayContext {
   /** Whether state-changing calls may be made: the audit log takes entries. */
   readonly audited: () => boolean;
   readonly audit: (entry: AuditEntry) => void;
-  /** Something may have changed what the guard knows. */
+  /** Something may have changed what the guard knows: it is told soon. */
   readonly stirred: () => void;
+  /** Tells what has changed before it resolves. */
+  readonly tellChanges: () => Promise<void>;
 }

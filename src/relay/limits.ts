@@ -10,7 +10,7 @@ export interface RelayLimits {
   readonly callsInFlight: number;
   /** Streams of one client open at a time. Default 1024. */
   readonly streams: number;
-  /** Calls and streams of one client begun in a second, and in one burst; four times as many messages of any kind. Default 2000. */
+  /** Calls and streams of one client begun in a second, and in one burst; four times as many messages of any kind. Default 200. */
   readonly callsPerSecond: number;
   /** Longest message of a client, in bytes. Default 1048576. */
   readonly messageBytes: number;
@@ -31,7 +31,7 @@ const defaults: RelayLimits = {
   connectionsPerAddress: 256,
   callsInFlight: 64,
   streams: 1024,
-  callsPerSecond: 2000,
+  callsPerSecond: 200,
   messageBytes: 1_048_576,
   listLength: 65_536,
   sendBufferBytes: 4_194_304,

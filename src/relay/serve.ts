@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { createRequire } from "node:module";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
@@ -17,11 +16,10 @@ import { answerHealth, type Health } from "./health.ts";
 import { Metrics, noMetrics } from "./metrics.ts";
 import { checkReach, type ResolvedServeOptions, resolveServeOptions, type ServeOptions } from "./options.ts";
 import { loadPeer } from "./peer.ts";
+import { packageRelease } from "./release.ts";
 import { Session } from "./session.ts";
 import { answerRefusal, type Refusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
 import { Watch } from "./watch.ts";
-
-const { version: release } = createRequire(import.meta.url)("enginewire/package.json") as { version: string };
 
 /** A relay that serves. */
 export interface Relay extends AsyncDisposable {
@@ -97,13 +95,14 @@ class RelayServer implements Relay {
     this.#context = {
       client,
       limits,
-      release,
+      release: packageRelease(),
       authenticate: authenticate && (async (credential) => authenticate(credential)),
       counter: metrics,
       log,
       audited: () => this.#auditWorks,
       audit: (entry) => this.#writeDown(entry),
       stirred: () => this.#watch.stirred(),
+      tellChanges: () => this.#watch.compare(),
     };
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;

@@ -16,12 +16,13 @@ import type { Call, ClientMessage, EngineViewInit, EventInit, Hello, StreamOpen 
 import { toFailure } from "../transport/relay/failure.ts";
 import { closeCodes, protocolVersion } from "../transport/relay/protocol.ts";
 import { EngineWireError } from "../wire/errors.ts";
-import { type Caller, CallHandle, carryOut } from "./call.ts";
+import { type Caller, CallHandle, carryOut, kindOf } from "./call.ts";
 import type { RelayContext } from "./context.ts";
 import { anyone, checkIdentity, type Identity } from "./identity.ts";
 import { Outbox } from "./outbox.ts";
 import { Rate } from "./rate.ts";
 import { SessionStreams } from "./streams.ts";
+import { Turns } from "./turns.ts";
 
 /** What is known of a client before it has said anything. */
 export interface Arrival {
@@ -36,7 +37,7 @@ export interface Arrival {
 /** What a session tells the relay that it belongs to. */
 export interface SessionEvents {
   /** The engines that a client is welcomed with. */
-  readonly views: () => readonly EngineViewInit[];
+  readonly views: () => Promise<readonly EngineViewInit[]>;
   /** It has ended. */
   readonly ended: () => void;
 }
@@ -59,6 +60,7 @@ export class Session {
   readonly #socket: WebSocket;
   readonly #outbox: Outbox;
   readonly #calls = new Map<number, CallHandle>();
+  readonly #turns = new Turns();
   #streams: SessionStreams | undefined;
   readonly #callRate: Rate;
   readonly #messageRate: Rate;
@@ -80,8 +82,8 @@ export class Session {
     this.#deadline = setTimeout(() => this.#end(closeCodes.silent, "no credential was accepted in time"), limits.handshakeMs);
     socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
     socket.on("pong", () => this.#heard());
-    // ws closes after an error by itself; without a listener the process would end
-    socket.on("error", () => {});
+    // ws begins to close by itself after an error; without a listener the process would end
+    socket.on("error", () => setTimeout(() => socket.terminate(), closeMs).unref());
     socket.on("close", () => this.#closed());
   }
 
@@ -194,7 +196,7 @@ export class Session {
         return;
       case "Cancel":
         if (this.#streams?.cancel(message.id)) return;
-        this.#calls.get(message.id)?.stop.abort(new EngineWireError("aborted", "the client gave the call up"));
+        this.#calls.get(message.id)?.abort(new EngineWireError("aborted", "the client gave the call up"));
         return;
       case "Ping":
         this.#outbox.send(encodePong({ nonce: message.nonce }));
@@ -218,6 +220,7 @@ export class Session {
     this.#stage = "checking";
     const client = hello.client.slice(0, longestName);
     const identity = await this.#identify(hello.token ?? this.arrival.token, client);
+    const views = await this.#events.views();
     // the deadline may have passed meanwhile
     if (this.#stage !== "checking") return;
     if (identity === undefined) {
@@ -239,7 +242,7 @@ export class Session {
         session,
         identity: identity.name,
         scopes: identity.scopes.join(" "),
-        engines: this.#allowed(this.#events.views(), ({ index }) => index).map((view) => encodeEngineView(view)),
+        engines: this.#allowed(views, ({ index }) => index).map((view) => encodeEngineView(view)),
         limits: { messageBytes, callsInFlight, callsPerSecond, listLength, idleMs, streams },
         heartbeatMs: Math.max(1, Math.floor(idleMs / 4)),
         expiresInMs: identity.expiresAt === undefined ? null : Math.max(0, identity.expiresAt - Date.now()),
@@ -303,10 +306,15 @@ export class Session {
     }
     const handle = new CallHandle();
     this.#calls.set(id, handle);
-    void carryOut(this.#context, caller, message, handle).then(() => {
-      this.#calls.delete(id);
-      this.#ended();
-    });
+    const kind = kindOf(message);
+    const start = (): void =>
+      void carryOut(this.#context, caller, message, handle).then(() => {
+        this.#calls.delete(id);
+        if (kind !== undefined) this.#turns.leave(kind);
+        this.#ended();
+      });
+    if (kind === undefined) start();
+    else this.#turns.enter(kind, start);
   }
 
   #stream(message: StreamOpen): void {
@@ -362,7 +370,7 @@ export class Session {
   #closed(): void {
     this.#release();
     const gone = new EngineWireError("aborted", "the client has left");
-    for (const { outlives, stop } of this.#calls.values()) if (!outlives) stop.abort(gone);
+    for (const call of this.#calls.values()) if (!call.outlives) call.abort(gone);
     this.#events.ended();
   }
 

@@ -7,20 +7,24 @@ import { toView } from "../transport/relay/engine-view.ts";
 import { toEvent } from "../transport/relay/event.ts";
 import type { Session } from "./session.ts";
 
+/** How long changes are gathered before they are told, in milliseconds. */
+const coalesceMs = 10;
+
 /** Tells sessions about events, and about engines whose state is not what it was when they were told last. */
 export class Watch {
   readonly #client: Client;
   readonly #sessions: ReadonlySet<Session>;
   readonly #told = new Map<number, { readonly state: EngineState; readonly up: EngineInfo["state"]; readonly control: boolean }>();
-  #pending = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(client: Client, sessions: ReadonlySet<Session>) {
     this.#client = client;
     this.#sessions = sessions;
   }
 
-  /** The engines as a new session is told them. What has changed since they were compared, it is told next. */
-  views(): readonly EngineViewInit[] {
+  /** The engines as a new session is told them. */
+  async views(): Promise<readonly EngineViewInit[]> {
+    await this.compare();
     return this.#client.connection.engines.map((info) => toView(info, this.#told.get(info.index)?.state ?? unknownState(info.index), true));
   }
 
@@ -36,21 +40,22 @@ export class Watch {
     }
   }
 
-  /** Looks for changes once in this turn of the event loop, however often it is called. */
+  /** Looks for changes soon, once for all that happens until then: looking costs more than most calls. */
   stirred(): void {
-    if (this.#pending) return;
-    this.#pending = true;
-    setImmediate(() => {
-      this.#pending = false;
-      void this.#compare();
-    });
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.compare();
+    }, coalesceMs);
+    this.#timer.unref();
   }
 
-  async #compare(): Promise<void> {
-    const { engines: states } = await this.#client.state();
+  /** Looks for changes now and tells them. */
+  async compare(): Promise<void> {
+    const { engines } = await this.#client.state();
+    const states = new Map(engines.map((state) => [state.engine, state]));
     const changed: EngineViewInit[] = [];
     for (const info of this.#client.connection.engines) {
-      const state = stateIn(states, info.index);
+      const state = states.get(info.index) ?? unknownState(info.index);
       const told = this.#told.get(info.index);
       const { control } = info.capabilities;
       // the guard makes a new object of a state that changes, and has none of a dead engine
@@ -60,8 +65,4 @@ export class Watch {
     }
     if (changed.length > 0) for (const session of this.#sessions) session.tellEngines(changed);
   }
-}
-
-function stateIn(states: readonly EngineState[], index: number): EngineState {
-  return states.find(({ engine }) => engine === index) ?? unknownState(index);
 }

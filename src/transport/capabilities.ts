@@ -57,6 +57,7 @@ export function unsupportedBecause(capabilities: EngineCapabilities, operation: 
 }
 
 function older(release: string, than: string): boolean {
+  if (release === than) return false;
   const parts = than.split(".").map(Number);
   for (const [index, part] of release.split(".").map(Number).entries()) {
     const other = parts[index] ?? 0;

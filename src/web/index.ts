@@ -7,6 +7,7 @@ import { openConnection, type RelayConnection } from "./connection.ts";
 import { RelayLink } from "./link.ts";
 import { type ConnectOptions, resolveConnectOptions } from "./link-options.ts";
 
+export type { Limits, Welcome } from "../../generated/relay/types.ts";
 export type { RelayConnection } from "./connection.ts";
 export type { RelayLink } from "./link.ts";
 export type { ConnectOptions, LinkStatus } from "./link-options.ts";

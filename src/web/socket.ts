@@ -4,8 +4,8 @@ import { fromFailure } from "../transport/relay/failure.ts";
 import { closeCodes, subprotocol } from "../transport/relay/protocol.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
 
-/** A constructor of WebSockets: the platform's, or that of `ws`. */
-export type WebSocketClass = new (url: string, protocols: string[]) => { close(code?: number, reason?: string): void };
+/** A constructor of WebSockets: the platform's, or that of `ws`. What it makes is used as browsers define it. */
+export type WebSocketClass = new (url: string, protocols: string[]) => object;
 
 /** The parts of a WebSocket in use. */
 interface Socket {

@@ -11,10 +11,10 @@ const request = { $tag: "PauseSchedulerReqInput", mode: "keep" } as const;
 const reply = { $tag: "PauseSchedulerReqOutput", success: true, message: "" } as const;
 
 /** One frontend's way to ask the engine of an index. */
-type Ask = (engine: number) => Promise<unknown>;
+type Ask = (engine: number, message?: Uint8Array) => Promise<unknown>;
 
-/** Sockets for `count` engines, and the handshake with them. */
-async function bareFrontend(count: number) {
+/** Sockets for `count` engines, and the handshake with them. It asks with the request to pause, or with another message. */
+export async function bareFrontend(count: number) {
   const [handshake, input] = [new Router({ linger: 0 }), new Router({ linger: 0 })];
   const outputs = Array.from({ length: count }, () => new Pull({ linger: 0 }));
   for (const socket of [handshake, input, ...outputs]) await socket.bind("tcp://127.0.0.1:0");
@@ -22,8 +22,8 @@ async function bareFrontend(count: number) {
   const type = Buffer.of(2);
   const identities = outputs.map((_, index) => Buffer.of(index, 0));
   let sending: Promise<unknown> = Promise.resolve();
-  const ask: Ask = async (engine) => {
-    sending = sending.then(() => input.send([identities[engine] ?? "", type, payload]));
+  const ask: Ask = async (engine, message = payload) => {
+    sending = sending.then(() => input.send([identities[engine] ?? "", type, message]));
     await outputs[engine]?.receive();
   };
   const accept = async (): Promise<void> => {

@@ -1,9 +1,11 @@
 // Prints ratios, medians of interleaved rounds in one run, beside their goals; exits 1 when one is missed. The machine's
 // speed changes by the second, so only ratios inside a round mean anything.
 import { spawnSync } from "node:child_process";
+import { benchAttacks } from "./attacks.ts";
 import { benchCodec } from "./codec.ts";
 import { benchDispatch, benchThroughput } from "./dispatch.ts";
 import { benchInFlight } from "./in-flight.ts";
+import { benchRelay, benchRelayClients } from "./relay.ts";
 import { benchRoundTrip } from "./round-trip.ts";
 
 let missed = 0;
@@ -32,9 +34,23 @@ if (process.argv[2] === "round-trip") {
   console.log(`until the last of the loops has had its turn, which is the platform's: x ${withTurns.toFixed(2)}`);
   const tokens = await benchThroughput();
   console.log(`\nThrough sockets, batches of 256 rows with one token each: ${(tokens / 1e6).toFixed(2)} million tokens per second`);
+} else if (process.argv[2] === "relay") {
+  console.log("A call through a relay: time over the sum of an echo over ws and an echo over bare zeromq.js, the same bytes");
+  const relayLine = ({ name, bytes, sumMicroseconds, ratio }: Awaited<ReturnType<typeof benchRelay>>[number], goal: number) =>
+    line(name, `${bytes} B, sum ${sumMicroseconds.toFixed(0)} us`, ratio, goal, false);
+  for (const row of await benchRelay(1)) relayLine({ ...row, name: `${row.name}, 1 in flight` }, 1.4);
+  for (const row of await benchRelay(64)) relayLine({ ...row, name: `${row.name}, 64 in flight` }, 1.6);
+  const { p50, p99, perSecond } = await benchRelayClients();
+  console.log(`200 clients with 2 calls each: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${perSecond.toFixed(0)} calls/s\n`);
+} else if (process.argv[2] === "attacks") {
+  console.log("Attacks on a relay: what they tried, connections it closed or refused, its memory, and the p99 of another client");
+  for (const { way, tried, refused, memoryBefore, memoryMost, p99, ratio, survived } of await benchAttacks()) {
+    const figures = `${tried} tried, ${refused} closed, ${memoryBefore.toFixed(0)} to ${memoryMost.toFixed(0)} MiB, p99 ${p99.toFixed(1)} ms`;
+    line(`${way}${survived ? "" : ", CALLS FAILED"}`, figures, survived ? ratio : Number.POSITIVE_INFINITY, 3, false);
+  }
 } else {
   // in processes of their own: what one part leaves on the heap and in inline caches would be measured in the others
-  for (const part of ["round-trip", "output"]) {
+  for (const part of ["round-trip", "output", "relay"]) {
     const { status } = spawnSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", part], { stdio: "inherit" });
     missed += status ?? 1;
   }

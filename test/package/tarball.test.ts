@@ -141,7 +141,8 @@ console.log(text, count);
         else foreign.push(`${file}: ${specifier}`);
       }
     }
-    for (const entry of [".", "./messages", "./wire"]) walk(join(folder, "node_modules/enginewire", settings.exports[entry].default));
+    for (const entry of [".", "./messages", "./wire", "./web"])
+      walk(join(folder, "node_modules/enginewire", settings.exports[entry].default));
     expect(foreign).toEqual([]);
     expect(seen.size).toBeGreaterThan(20);
   });
@@ -167,6 +168,13 @@ console.log(text, count);
           "bind",
           "connect",
           "publishDiagnostics",
+        ],
+        "./relay": [
+          "auditFile",
+          "jsonWebTokens",
+          "scopes",
+          "serve",
+          "staticTokens",
         ],
         "./schema": [
           "any",
@@ -204,10 +212,15 @@ console.log(text, count);
           "engineCoreDead",
           "logprobOf",
           "positionOfToken",
+          "memoryPair",
           "ruleRefusal",
           "startEngine",
           "tokenOf",
           "weightsOfToken",
+        ],
+        "./web": [
+          "connect",
+          "openLink",
         ],
         "./wire": [
           "EngineWireError",

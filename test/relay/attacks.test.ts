@@ -367,3 +367,15 @@ describe("W11 ids", () => {
     await unharmed(client);
   });
 });
+
+it("a client with many queries does not have another one's wait behind them all", async () => {
+  const { relay, engine, join } = await serveSimulated({ lateReply: [{ op: "IsSleeping", ms: 20 }] });
+  const { client } = await join();
+  const raw = await new RawClient(relay.url).hello();
+  for (let id = 1; id <= 60; id++) raw.call(id, { $tag: "IsSleepingReqInput" });
+  await expect.poll(() => engine.state(0).received.get("IsSleeping") ?? 0).toBeGreaterThan(0);
+  await unharmed(client);
+  // the first of the many, perhaps the next, and the other client's
+  expect(engine.state(0).received.get("IsSleeping")).toBeLessThan(12);
+  expect((await raw.completed(60)).failure).toBeNull();
+});

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { encodeWelcome } from "../../generated/relay/encoders.ts";
-import { encodePauseSchedulerReqInput } from "../../src/messages.ts";
-import { openLink, type WebSocketClass } from "../../src/web/index.ts";
+import { encodeReply, encodeWelcome } from "../../generated/relay/encoders.ts";
+import { encodeControlOutput, encodePauseSchedulerReqInput } from "../../src/messages.ts";
+import { connect, openLink, type WebSocketClass } from "../../src/web/index.ts";
 import { randomOf } from "../faults/random.ts";
 import { failureOf } from "../faults/scripted-group.ts";
 
@@ -153,4 +153,15 @@ it("W10 a call that is out when the connection is lost rejects and is not sent a
   // the hello alone
   expect(last().sent).toHaveLength(1);
   await link.close();
+});
+
+it("a relay that answers with another operation's reply is not believed", async () => {
+  const opening = connect("ws://relay/", options);
+  await last().welcome();
+  const connection = await opening;
+  const asking = failureOf(connection.call({ $tag: "IsSleepingReqInput" }));
+  const reply = encodeControlOutput({ $tag: "IsSchedulerPausedReqOutput", isPaused: true });
+  last().onmessage?.({ data: encodeReply({ id: 1, engine: 0, reply, durationMs: 1 }).slice().buffer });
+  expect(await asking).toMatchObject({ code: "malformed", operation: "isSleeping", found: "IsSchedulerPausedReqOutput" });
+  await connection.close();
 });

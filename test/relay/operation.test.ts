@@ -54,8 +54,8 @@ describe("the audit log", () => {
         { engine: 1, reply: { success: true } },
       ],
     });
-    expect(Number(lines[0]?.["durationMs"])).toBeGreaterThanOrEqual(0);
-    const request = lines[2]?.["request"] as { names: string[] };
+    expect(Number(lines[0]?.durationMs)).toBeGreaterThanOrEqual(0);
+    const request = lines[2]?.request as { names: string[] };
     expect(request.names).toHaveLength(9);
     expect(request.names.at(-1)).toBe("… (500 items)");
     expect(request.names[0]).toMatch(/… \(208 characters\)$/);

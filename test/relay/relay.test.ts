@@ -27,3 +27,17 @@ it("tells each reply as it arrives, also of a call that fails", async () => {
   expect(failure).toMatchObject({ code: "timeout", operation: "isSleeping", missing: [1], replies: [{ engine: 0 }] });
   expect(heard).toEqual([0]);
 });
+
+it("who has changed an engine sees it changed when the call has ended", async () => {
+  const { join } = await serveSimulated({ ranks: 2 });
+  const { client } = await join();
+  for (let round = 0; round < 20; round++) {
+    await client.pauseScheduler({ mode: "keep" });
+    expect((await client.state()).engines.map(({ scheduler }) => scheduler)).toEqual(["frozen", "frozen"]);
+    await client.resumeScheduler();
+    expect((await client.state()).engines.map(({ scheduler }) => scheduler)).toEqual(["running", "running"]);
+  }
+  const { client: late } = await join();
+  await client.pauseScheduler({ mode: "wait" });
+  await expect.poll(async () => (await late.state()).engines.map(({ scheduler }) => scheduler)).toEqual(["paused", "paused"]);
+});

@@ -57,7 +57,7 @@ it("serves engines, reads tokens and opens its log anew, and stops in order", as
   const { handshake } = await served.event("bound");
   const engine = await startEngine({ handshake: String(handshake), ranks: 2 });
   onTestFinished(() => engine.close());
-  const url = String((await served.event("serving"))["url"]);
+  const url = String((await served.event("serving")).url);
   const connection = await connect(url, { WebSocket, token: `${token}-first`, client: "the test" });
   onTestFinished(() => connection.close());
   const client = createClient(connection);

@@ -39,10 +39,10 @@ describe("tokens of a file", () => {
   });
 
   it("may stand in the environment", async () => {
-    process.env["ENGINEWIRE_TEST_TOKENS"] = JSON.stringify({ tokens: [trainer] });
+    process.env.ENGINEWIRE_TEST_TOKENS = JSON.stringify({ tokens: [trainer] });
     const { authenticate } = await staticTokens({ environment: "ENGINEWIRE_TEST_TOKENS" });
     expect(authenticate({ address, token: trainer.token })).toMatchObject({ name: "trainer" });
-    delete process.env["ENGINEWIRE_TEST_TOKENS"];
+    delete process.env.ENGINEWIRE_TEST_TOKENS;
     expect((await failureOf(staticTokens({ environment: "ENGINEWIRE_TEST_TOKENS" }))).code).toBe("invalid_argument");
   });
 
