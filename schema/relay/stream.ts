@@ -90,10 +90,13 @@ export const StreamChunks = struct("StreamChunks", {
 });
 
 export const StreamCredit = struct("StreamCredit", {
-  doc: "Lets a stream go on.",
+  doc: "Lets streams go on: what a client has for all of its streams goes in one message.",
   layout: "array",
   tagged: true,
-  fields: [id, field("credit", u32, { doc: "How many chunks more may be sent." })],
+  fields: [
+    field("ids", list(u32), { doc: "The streams; one that has ended is no mistake." }),
+    field("credits", list(u32), { doc: "How many chunks more each of them may be sent." }),
+  ],
 });
 
 export const StreamEnd = struct("StreamEnd", {

@@ -205,7 +205,7 @@ export class Session {
         this.#stream(message);
         return;
       case "StreamCredit":
-        this.#streams?.credit(message.id, message.credit);
+        this.#streams?.credit(message);
         return;
     }
   }

@@ -1,5 +1,5 @@
 import { encodeStreamChunks, encodeStreamEnd, encodeStreamOpened } from "../../generated/relay/encoders.ts";
-import type { StreamOpen } from "../../generated/relay/types.ts";
+import type { StreamCredit, StreamOpen } from "../../generated/relay/types.ts";
 import { decodeTokenizedGenerateReqInput } from "../messages.ts";
 import type { OutputChunk, OutputStream } from "../transport/generation.ts";
 import { toFailure } from "../transport/relay/failure.ts";
@@ -70,12 +70,14 @@ export class SessionStreams {
     });
   }
 
-  /** Lets a stream go on; credit for one that has ended is late, and no mistake. */
-  credit(id: number, credit: number): void {
-    const stream = this.#streams.get(id);
-    if (stream === undefined) return;
-    stream.credit = Math.min(stream.credit + credit, 0xffff_ffff);
-    stream.wake();
+  /** Lets streams go on; credit for one that has ended is late, and no mistake. */
+  credit({ ids, credits }: StreamCredit): void {
+    for (const [index, id] of ids.entries()) {
+      const stream = this.#streams.get(id);
+      if (stream === undefined) continue;
+      stream.credit = Math.min(stream.credit + (credits[index] ?? 0), 0xffff_ffff);
+      stream.wake();
+    }
   }
 
   /** Gives a stream up; false where there is none. */

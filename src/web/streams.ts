@@ -24,6 +24,8 @@ export class LinkStreams {
   readonly #rids = new Set<string>();
   readonly #signals = new AbortListeners();
   readonly #dropped = new FinalizationRegistry<RelayedStream>((stream) => stream.leave());
+  /** Credit to be given when the present turn of the event loop is over. */
+  #credits: { readonly socket: RelaySocket; readonly ids: number[]; readonly credits: number[] } | undefined;
   #count = 0;
 
   constructor(link: RelayLink) {
@@ -143,8 +145,26 @@ export class LinkStreams {
     const { id, credit, message } = stream;
     clearTimeout(stream.timer);
     stream.socket = socket;
-    stream.giveCredit = (more) => socket.send(encodeStreamCredit({ id, credit: more }));
+    stream.giveCredit = (more) => this.#credit(id, more, socket);
     socket.send(encodeStreamOpen({ id, request: message.request, tensors: message.tensors, engine: message.wanted ?? null, credit }));
+  }
+
+  /** Gives credit for all streams in one message: a relay limits messages, not streams that go on. */
+  #credit(id: number, credit: number, socket: RelaySocket): void {
+    const given = this.#credits;
+    // what was gathered for a connection that is lost is sent to nobody
+    if (given?.socket === socket) {
+      given.ids.push(id);
+      given.credits.push(credit);
+      return;
+    }
+    const ids = [id];
+    const credits = [credit];
+    this.#credits = { socket, ids, credits };
+    setTimeout(() => {
+      if (this.#credits?.socket === socket) this.#credits = undefined;
+      socket.send(encodeStreamCredit({ ids, credits }));
+    });
   }
 
   #overflow(stream: RelayedStream): void {

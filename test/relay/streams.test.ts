@@ -180,14 +180,27 @@ describe("a stream's credit", () => {
     await raw.completed(8);
     expect(ids).toHaveLength(3);
     expect(raw.messages.filter(({ $tag }) => $tag === "StreamChunks" || $tag === "StreamEnd")).toEqual([]);
-    raw.socket.send(encodeStreamCredit({ id: 7, credit: 100 }));
+    raw.socket.send(encodeStreamCredit({ ids: [7], credits: [100] }));
     await takeChunks(10);
     expect(await endOf(raw, 7)).toMatchObject({ failure: null });
     expect(ids).toEqual(expected(10));
     // credit that comes too late is no mistake
-    raw.socket.send(encodeStreamCredit({ id: 7, credit: 1 }));
+    raw.socket.send(encodeStreamCredit({ ids: [7], credits: [1] }));
     raw.call(9, { $tag: "IsSleepingReqInput" });
     expect((await raw.completed(9)).failure).toBeNull();
+  });
+
+  it("for many streams goes in few messages, so that they do not count as a flood", { timeout: 60_000 }, async () => {
+    const { relay, near, engine } = await serveSimulated(
+      { maxBatch: 256, kvPages: 10_000, forwardMs: 1 },
+      { limits: { callsPerSecond: 256, connections: 8 } },
+    );
+    const connection = await connect(relay.url, { WebSocket });
+    const request = { inputIds: [1], samplingParams: { maxNewTokens: 400 } };
+    const streams = Array.from({ length: 256 }, () => tokensOf(connection.generate(request)));
+    for (const tokens of await Promise.all(streams)) expect(tokens).toEqual(expected(400));
+    await connection.close();
+    expect([near.connection.engines[0]?.inFlight, engine.state(0).received.size]).toEqual([0, 1]);
   });
 
   it("that is never given fails the stream with slow_consumer behind what was allowed, and nobody else", async () => {
@@ -198,7 +211,7 @@ describe("a stream's credit", () => {
     const { connection } = await join();
     expect(await tokensOf(connection.generate(short))).toEqual(expected(5));
     await expect.poll(() => near.connection.engines[0]?.inFlight, { timeout: 30_000 }).toBe(0);
-    raw.socket.send(encodeStreamCredit({ id: 1, credit: 1_000_000 }));
+    raw.socket.send(encodeStreamCredit({ ids: [1], credits: [1_000_000] }));
     expect(await endOf(raw, 1)).toMatchObject({ failure: { code: "slow_consumer" } });
   });
 });
