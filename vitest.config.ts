@@ -1,6 +1,7 @@
 import chromium from "@sparticuz/chromium";
 import { playwright } from "@vitest/browser-playwright";
 import { defineConfig } from "vitest/config";
+import { BehaviourCount } from "./test/contract/behaviour-count.ts";
 
 const executablePath = await chromium.executablePath();
 
@@ -10,6 +11,7 @@ export default defineConfig({
     dangerouslyIgnoreUnhandledErrors: false,
     // one for each of two cores; the default leaves one of them to the runner, which mostly waits
     maxWorkers: 2,
+    reporters: ["default", new BehaviourCount()],
     projects: [
       {
         test: {
@@ -26,6 +28,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
+          globalSetup: "test/contract/rig-server.ts",
           testTimeout: 60_000,
           browser: {
             enabled: true,
