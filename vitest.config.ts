@@ -16,7 +16,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
-          include: ["test/{unit,codegen,contract,vectors,faults,package,relay}/**/*.test.ts"],
+          include: ["test/{unit,codegen,contract,vectors,faults,package,relay,page}/**/*.test.ts"],
           exclude: ["test/package/tarball.test.ts"],
           // zeromq.js aborts the process when a worker thread ends with a pending receive, so: processes
           pool: "forks",
