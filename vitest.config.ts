@@ -1,6 +1,7 @@
 import chromium from "@sparticuz/chromium";
 import { playwright } from "@vitest/browser-playwright";
 import { defineConfig } from "vitest/config";
+import { BehaviourCount } from "./test/contract/behaviour-count.ts";
 
 const executablePath = await chromium.executablePath();
 
@@ -10,11 +11,12 @@ export default defineConfig({
     dangerouslyIgnoreUnhandledErrors: false,
     // one for each of two cores; the default leaves one of them to the runner, which mostly waits
     maxWorkers: 2,
+    reporters: ["default", new BehaviourCount()],
     projects: [
       {
         test: {
           name: "node",
-          include: ["test/{unit,codegen,contract,vectors,faults,package,relay}/**/*.test.ts"],
+          include: ["test/{unit,codegen,contract,vectors,faults,package,relay,page}/**/*.test.ts"],
           exclude: ["test/package/tarball.test.ts"],
           // zeromq.js aborts the process when a worker thread ends with a pending receive, so: processes
           pool: "forks",
@@ -26,7 +28,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
-          globalSetup: ["test/browser/relay-setup.ts"],
+          globalSetup: ["test/browser/relay-setup.ts", "test/contract/rig-server.ts"],
           testTimeout: 60_000,
           browser: {
             enabled: true,

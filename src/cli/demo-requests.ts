@@ -42,12 +42,17 @@ export class DemoRequests {
     for (const loop of this.#loops) loop.catch(() => {});
   }
 
+  /** What became of them so far. */
+  get report(): RequestsReport {
+    const served = [...this.#served].sort(([a], [b]) => a - b).map(([loads, counts]) => ({ loads, ...counts }));
+    return { sent: this.#sent, whole: this.#whole, tokens: this.#tokens, lost: this.#lost, served };
+  }
+
   /** Sends no more, waits for those that run, and reports. */
   async stop(): Promise<RequestsReport> {
     this.#stopped = true;
     await Promise.all(this.#loops);
-    const served = [...this.#served].sort(([a], [b]) => a - b).map(([loads, counts]) => ({ loads, ...counts }));
-    return { sent: this.#sent, whole: this.#whole, tokens: this.#tokens, lost: this.#lost, served };
+    return this.report;
   }
 
   async #run(loop: number): Promise<void> {

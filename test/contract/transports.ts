@@ -1,76 +1,47 @@
-import { onTestFinished } from "vitest";
 import WebSocket from "ws";
-import type { Connection } from "../../src/index.ts";
-import { type ControlOutputInit, type ControlRequest, encodeControlOutput } from "../../src/messages.ts";
-import { serve } from "../../src/relay/index.ts";
-import { memoryPair } from "../../src/testing/index.ts";
+import { type Relay, serve } from "../../src/relay/index.ts";
 import { connect } from "../../src/web/index.ts";
-import { connectScripted } from "../faults/scripted-group.ts";
+import { type Open, rigOf } from "../behaviours/rig.ts";
+import { type Group, groups } from "./engines.ts";
 
-/** A connection of some kind, and the engines at its far end, which do what a test tells them. */
-export interface Rig {
-  readonly connection: Connection;
-  /** The next request that an engine has got. */
-  next(engine: number): Promise<ControlRequest>;
-  /** Sends a reply, or bytes, from an engine. */
-  send(engine: number, reply: ControlOutputInit | Uint8Array): Promise<void>;
-  /** Ends an engine, with its last word. */
-  end(engine: number): Promise<void>;
-}
+const authenticate = () =>
+  ({ name: "contract", scopes: ["read", "admission", "memory", "weights", "profile", "generate", "unguarded"] }) as const;
 
-async function inMemory(count: number): Promise<Rig> {
-  const { connection, requests, send, end } = memoryPair({ count });
-  onTestFinished(() => connection.close());
-  const taken = new Set<object>();
+/** A relay in front of a group, for pages of these origins; `close` closes both. */
+export async function relayed(group: Group, origins: readonly string[] = []): Promise<Group & { readonly relay: Relay }> {
+  const relay = await serve(group.connection, { port: 0, authenticate, origins });
   return {
-    connection,
-    async next(engine) {
-      for (;;) {
-        const found = requests.find((entry) => entry.engine === engine && !taken.has(entry));
-        if (found !== undefined) {
-          taken.add(found);
-          return found.request;
-        }
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
-    async send(engine, reply) {
-      send(engine, reply);
-    },
-    async end(engine) {
-      end(engine, "sentinel");
+    ...group,
+    relay,
+    async close() {
+      await relay.close("the test is over", { drainMs: 1 });
+      await group.close();
     },
   };
 }
 
-async function overZeroMQ(count: number): Promise<Rig> {
-  const { client, engines } = await connectScripted(count);
-  const at = (engine: number) => {
-    const found = engines[engine];
-    if (found === undefined) throw new Error(`there is no engine ${engine}`);
-    return found;
-  };
-  return {
-    connection: client.connection,
-    next: (engine) => at(engine).receive(),
-    send: (engine, reply) => at(engine).send(reply instanceof Uint8Array ? reply : encodeControlOutput(reply)),
-    end: (engine) => at(engine).sayDead(),
+function direct(open: (count: number) => Promise<Group>): Open {
+  return async (count) => {
+    const { connection, engines, close } = await open(count);
+    return rigOf(connection, engines, close);
   };
 }
 
-async function relayed(rig: Rig): Promise<Rig> {
-  const authenticate = () => ({ name: "contract", scopes: ["read", "admission", "memory", "weights", "profile", "unguarded"] }) as const;
-  const relay = await serve(rig.connection, { port: 0, authenticate });
-  onTestFinished(() => relay.close("the test is over", { drainMs: 1 }));
-  const connection = await connect(relay.url, { WebSocket });
-  onTestFinished(() => connection.close());
-  return { ...rig, connection };
+function throughRelay(open: (count: number) => Promise<Group>): Open {
+  return async (count) => {
+    const { relay, engines, close } = await relayed(await open(count));
+    const connection = await connect(relay.url, { WebSocket });
+    return rigOf(connection, engines, async () => {
+      await connection.close();
+      await close();
+    });
+  };
 }
 
-/** Every kind of connection, by name. */
-export const transports: Readonly<Record<string, (count: number) => Promise<Rig>>> = {
-  memory: inMemory,
-  ZeroMQ: overZeroMQ,
-  "a relay over memory": async (count) => relayed(await inMemory(count)),
-  "a relay over ZeroMQ": async (count) => relayed(await overZeroMQ(count)),
+/** Every kind of connection that Node has, by name. */
+export const transports: Readonly<Record<string, Open>> = {
+  memory: direct(groups.memory),
+  ZeroMQ: direct(groups.ZeroMQ),
+  "a relay over memory": throughRelay(groups.memory),
+  "a relay over ZeroMQ": throughRelay(groups.ZeroMQ),
 };

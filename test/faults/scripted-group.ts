@@ -1,8 +1,9 @@
 import { onTestFinished } from "vitest";
 import { type Client, type ClientOptions, createClient } from "../../src/index.ts";
 import { type BindOptions, bind, type Listener } from "../../src/node/index.ts";
-import { isEngineWireError } from "../../src/wire/errors.ts";
 import { ScriptedEngine } from "./scripted-engine.ts";
+
+export { failureOf } from "../behaviours/outcomes.ts";
 
 /** A listener on a free port that is closed with the test. */
 export async function listen(options: Partial<BindOptions> = {}): Promise<Listener> {
@@ -28,15 +29,4 @@ export async function connectScripted(
   const engines = Array.from({ length: count }, (_, index) => scriptedEngine(listener, index));
   const [connection] = await Promise.all([listener.accept({ timeoutMs: 20_000 }), ...engines.map((engine) => engine.register())]);
   return { client: createClient(connection, options), engines };
-}
-
-/** What a promise fails with; an `EngineWireError`, or the test fails. */
-export async function failureOf(promise: Promise<unknown>) {
-  try {
-    await promise;
-  } catch (error) {
-    if (isEngineWireError(error)) return error;
-    throw error;
-  }
-  throw new Error("expected a failure, and it succeeded");
 }

@@ -4,10 +4,11 @@ import type { Client, ConnectionEvent, GenerateOptions, GenerateRequest, OutputC
 import type { BindOptions } from "../../src/node/index.ts";
 import { isEngineWireError } from "../../src/wire/errors.ts";
 import { encodeAny } from "../../src/wire/index.ts";
+import { batchOf } from "../behaviours/output.ts";
 import { collectGarbage } from "./garbage-collector.ts";
 import type { ScriptedEngine } from "./scripted-engine.ts";
 import { connectScripted, failureOf } from "./scripted-group.ts";
-import { batchOf, receiveAbort, receiveAdd } from "./scripted-output.ts";
+import { receiveAbort, receiveAdd } from "./scripted-output.ts";
 
 const request: GenerateRequest = { inputIds: [1, 2, 3], samplingParams: { maxNewTokens: 8 } };
 
