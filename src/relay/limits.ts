@@ -8,7 +8,10 @@ export interface RelayLimits {
   readonly connectionsPerAddress: number;
   /** Calls under way of one client. Default 64. */
   readonly callsInFlight: number;
-  /** Calls of one client in a second, and in one burst; four times as many messages of any kind. Default 200. */
+  /**
+   * Calls with one credential from one address in a second, and in one burst, over all its connections; each connection takes
+   * four times as many messages of any kind. Default 200.
+   */
   readonly callsPerSecond: number;
   /** Longest message of a client, in bytes. Default 1048576. */
   readonly messageBytes: number;
