@@ -76,7 +76,7 @@ export async function benchAttacks(forMs = 4000): Promise<AttackRow[]> {
   const engines = spawnEngines(handshake, 1, replies);
   try {
     const { url = "" } = await relay.line();
-    const connection = await connect(url, { WebSocket, token: "attacker" });
+    const connection = await connect(url, { WebSocket, token: "client" });
     await watch(connection, 2000);
     const rows: AttackRow[] = [];
     for (const way of ways) {
