@@ -49,7 +49,7 @@ export const Limits = struct("Limits", {
   fields: [
     field("message_bytes", u32, { doc: "Longest message, in bytes; a longer one closes with 1009." }),
     field("calls_in_flight", u32, { doc: "Calls under way at a time." }),
-    field("calls_per_second", u32, { doc: "Calls in one second, and in one burst." }),
+    field("calls_per_second", u32, { doc: "Calls in one second, and in one burst, with one credential from one address." }),
     field("list_length", u32, { doc: "Elements in one list or map of a request." }),
     field("idle_ms", u32, { doc: "Silence after which the connection is closed, in milliseconds." }),
     field("streams", u32, { doc: "Streams open at a time." }),

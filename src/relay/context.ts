@@ -2,6 +2,7 @@ import type { Client } from "../client/create-client.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Identity } from "./identity.ts";
 import type { RelayLimits } from "./limits.ts";
+import type { Rates } from "./rate.ts";
 
 /** Something that the relay's own log should have. Never holds a credential. */
 export interface RelayLogEntry {
@@ -28,6 +29,8 @@ export interface RelayContext {
   /** This package's release. */
   readonly release: string;
   readonly authenticate: ((credential: { token?: string; address: string; origin?: string }) => Promise<Identity | undefined>) | undefined;
+  /** Calls of each credential from each address. */
+  readonly rates: Rates;
   readonly counter: RelayCounter;
   readonly log: (entry: RelayLogEntry) => void;
   /** Whether state-changing calls may be made: the audit log takes entries. */

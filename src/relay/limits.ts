@@ -10,7 +10,10 @@ export interface RelayLimits {
   readonly callsInFlight: number;
   /** Streams of one client open at a time. Default 1024. */
   readonly streams: number;
-  /** Calls and streams of one client begun in a second, and in one burst; four times as many messages of any kind. Default 200. */
+  /**
+   * Calls and streams begun with one credential from one address in a second, and in one burst, over all its connections; each
+   * connection takes four times as many messages of any kind. Default 200.
+   */
   readonly callsPerSecond: number;
   /** Longest message of a client, in bytes. Default 1048576. */
   readonly messageBytes: number;

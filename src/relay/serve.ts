@@ -16,6 +16,7 @@ import { answerHealth, type Health } from "./health.ts";
 import { Metrics, noMetrics } from "./metrics.ts";
 import { checkReach, type ResolvedServeOptions, resolveServeOptions, type ServeOptions } from "./options.ts";
 import { loadPeer } from "./peer.ts";
+import { Rates } from "./rate.ts";
 import { packageRelease } from "./release.ts";
 import { Session } from "./session.ts";
 import { answerRefusal, type Refusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
@@ -97,6 +98,7 @@ class RelayServer implements Relay {
       limits,
       release: packageRelease(),
       authenticate: authenticate && (async (credential) => authenticate(credential)),
+      rates: new Rates(limits.callsPerSecond),
       counter: metrics,
       log,
       audited: () => this.#auditWorks,
@@ -225,6 +227,7 @@ class RelayServer implements Relay {
   #beat(): void {
     const now = performance.now();
     const { idleMs } = this.#options.limits;
+    this.#context.rates.forget(now);
     for (const session of this.#sessions) {
       if (now - session.heardAt > idleMs) session.expire();
       else session.ping();

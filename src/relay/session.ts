@@ -62,7 +62,6 @@ export class Session {
   readonly #calls = new Map<number, CallHandle>();
   readonly #turns = new Turns();
   #streams: SessionStreams | undefined;
-  readonly #callRate: Rate;
   readonly #messageRate: Rate;
   #stage: "hello" | "checking" | "open" | "leaving" | "closed" = "hello";
   #caller: Caller | undefined;
@@ -77,7 +76,6 @@ export class Session {
     this.#events = events;
     this.#socket = socket;
     this.#outbox = new Outbox(socket, stream, limits.sendBufferBytes, () => this.#end(closeCodes.slow, "the client reads too slowly"));
-    this.#callRate = new Rate(limits.callsPerSecond, performance.now());
     this.#messageRate = new Rate(limits.callsPerSecond * 4, performance.now());
     this.#deadline = setTimeout(() => this.#end(closeCodes.silent, "no credential was accepted in time"), limits.handshakeMs);
     socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
@@ -340,7 +338,7 @@ export class Session {
     if (this.#stage === "leaving")
       return new EngineWireError("going_away", "this connection takes no more calls; nothing was sent", { stage: "queue" });
     if (under >= most) return tooMany(limit, `${most} ${what}`, most);
-    if (!this.#callRate.take(this.heardAt))
+    if (!this.#context.rates.take(`${this.identity?.name} ${this.arrival.address}`, this.heardAt))
       return tooMany("calls_per_second", `more than ${callsPerSecond} calls in a second`, callsPerSecond);
     return undefined;
   }

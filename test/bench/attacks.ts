@@ -48,7 +48,7 @@ function residentMiB(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 }
 
-/** Calls, one every few milliseconds, for some time; the 99th percentile in milliseconds. */
+/** Calls, one every ten milliseconds or so, well below the limit, for some time; the 99th percentile in milliseconds. */
 async function watch(connection: RelayConnection, forMs: number): Promise<{ readonly p99: number; readonly failed: number }> {
   const times: number[] = [];
   let failed = 0;
@@ -59,7 +59,7 @@ async function watch(connection: RelayConnection, forMs: number): Promise<{ read
       () => times.push(performance.now() - start),
       () => failed++,
     );
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await new Promise((resolve) => setTimeout(resolve, 8));
   }
   times.sort((a, b) => a - b);
   return { p99: times[Math.floor(times.length * 0.99)] ?? 0, failed };
@@ -76,7 +76,7 @@ export async function benchAttacks(forMs = 4000): Promise<AttackRow[]> {
   const engines = spawnEngines(handshake, 1, replies);
   try {
     const { url = "" } = await relay.line();
-    const connection = await connect(url, { WebSocket, token: "attacker" });
+    const connection = await connect(url, { WebSocket, token: "client" });
     await watch(connection, 2000);
     const rows: AttackRow[] = [];
     for (const way of ways) {

@@ -13,7 +13,9 @@ if (mode !== "echo") {
   say({ handshake: listener.handshakeAddress });
   const connection = await listener.accept({ timeoutMs: 60_000 });
   const limits = mode === "relay" ? { callsPerSecond: 10_000_000, callsInFlight: 4096, connectionsPerAddress: 4096 } : {};
-  const authenticate = ({ token }: Credential) => (mode === "relay" || token === "attacker" ? { name: "bench", scopes } : undefined);
+  const known = ["attacker", "client"];
+  const authenticate = ({ token = "" }: Credential) =>
+    mode === "relay" || known.includes(token) ? { name: `bench ${token}`, scopes } : undefined;
   const relay = await serve(connection, { port: 0, limits, authenticate });
   say({ url: relay.url });
 } else {

@@ -42,7 +42,7 @@ describe("streams through a relay", () => {
   });
 
   it("are many at a time, each with exactly its tokens, longer than its credit", async () => {
-    const { join } = await serveSimulated({ ranks: 2, maxBatch: 256, kvPages: 10_000 });
+    const { join } = await serveSimulated({ ranks: 2, maxBatch: 256, kvPages: 10_000 }, { limits: { callsPerSecond: 1000 } });
     const clients = await Promise.all([join(), join()]);
     const lengths = Array.from({ length: 300 }, (_, index) => 1 + index);
     const reading = lengths.map((maxNewTokens, index) =>
