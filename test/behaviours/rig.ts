@@ -75,16 +75,25 @@ export function rigOf(connection: Connection, engines: Engines, close: () => Pro
   };
 }
 
-/** Runs one behaviour and closes what it opened, whatever comes of it. */
+/** How long a behaviour may take, in milliseconds. */
+const mostMs = 20_000;
+
+/** Runs one behaviour and closes what it opened, whatever comes of it: also where it waits for what never comes. */
 export async function runBehaviour(behaviour: (open: Open) => Promise<void>, open: Open): Promise<void> {
   const rigs: Rig[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it waits for something that did not come within ${mostMs} ms`)), mostMs);
+  });
   try {
-    await behaviour(async (count) => {
+    const running = behaviour(async (count) => {
       const rig = await open(count);
       rigs.push(rig);
       return rig;
     });
+    await Promise.race([running, late]);
   } finally {
+    clearTimeout(timer);
     for (const rig of rigs) await rig.close();
   }
 }

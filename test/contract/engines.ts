@@ -53,6 +53,7 @@ function inMemory(count: number): Group {
     },
   });
   const taken = new Array<number>(count).fill(0);
+  let closed = false;
   return {
     connection,
     engines: {
@@ -61,7 +62,7 @@ function inMemory(count: number): Group {
         const index = taken[engine] as number;
         taken[engine] = index + 1;
         // nobody tells when one comes
-        for (let turn = 0; turn < 1_000_000; turn++) {
+        while (!closed) {
           const abort = aborts.filter((entry) => entry.engine === engine)[index];
           if (abort !== undefined) return [encodeAbortRids([abort.rid])];
           await new Promise((resolve) => setImmediate(resolve));
@@ -71,7 +72,10 @@ function inMemory(count: number): Group {
       send: async (engine, frame) => send(engine, frame),
       end: async (engine) => end(engine, "sentinel"),
     },
-    close: () => connection.close(),
+    async close() {
+      closed = true;
+      await connection.close();
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 // What a page downloads. Three operations of a small page: the link and their codecs, and nothing else.
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build } from "esbuild";
@@ -26,12 +27,15 @@ console.log(await client.pauseScheduler(), await client.flushCache(), await clie
 
 type Bundled = BuildResult<{ write: false; metafile: true }>;
 
+const [, documented = ""] = /^```ts\n(import [^`]*openLink[^`]*)^```$/m.exec(readFileSync(`${root}docs/guide.md`, "utf8")) ?? [];
+
 function bundle(contents: string): Promise<Bundled> {
   return build({
     stdin: { contents, resolveDir: root, loader: "ts" },
     absWorkingDir: root,
     bundle: true,
     minify: true,
+    alias: { "enginewire/messages": "./src/messages.ts", "enginewire/web": "./src/web/index.ts" },
     write: false,
     metafile: true,
     format: "esm",
@@ -47,6 +51,7 @@ const gzipped = (bundled: Bundled): number => gzipSync(textOf(bundled), { level:
 
 describe.each([
   ["three operations through openLink", small, 12 * 1024],
+  ["the link of the guide", documented, 12 * 1024],
   ["connect and createClient, with every operation and streams", whole, 36 * 1024],
 ])("a page with %s", (what, source, limit) => {
   let bundled: Bundled;
