@@ -168,6 +168,13 @@ console.log(text, count);
           "connect",
           "publishDiagnostics",
         ],
+        "./relay": [
+          "auditFile",
+          "jsonWebTokens",
+          "scopes",
+          "serve",
+          "staticTokens",
+        ],
         "./schema": [
           "any",
           "base",
@@ -203,11 +210,16 @@ console.log(text, count);
           "alternativesOf",
           "engineCoreDead",
           "logprobOf",
+          "memoryPair",
           "positionOfToken",
           "ruleRefusal",
           "startEngine",
           "tokenOf",
           "weightsOfToken",
+        ],
+        "./web": [
+          "connect",
+          "openLink",
         ],
         "./wire": [
           "EngineWireError",
