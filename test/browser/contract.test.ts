@@ -3,8 +3,9 @@
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { connect } from "../../src/web/index.ts";
 import { behaviours } from "../behaviours/index.ts";
-import { eventually, failureOf } from "../behaviours/outcomes.ts";
-import { runBehaviour } from "../behaviours/rig.ts";
+import { request, sleeping } from "../behaviours/messages.ts";
+import { eventually, failureOf, read } from "../behaviours/outcomes.ts";
+import { rigOf, runBehaviour } from "../behaviours/rig.ts";
 import type { Errand, Outcome } from "./behaviour-worker.ts";
 import { RemoteRelay, remoteRig } from "./remote-rig.ts";
 
@@ -59,5 +60,27 @@ describe("a relay whose allow list has not this page's origin", () => {
     await (await connect(url)).close();
     relay.close();
     await eventually(async () => expect(await failureOf(connect(url))).toMatchObject({ code: "unreachable", stage: "connect" }));
+  });
+});
+
+describe("a relay that leaves", () => {
+  it("leaves the outcome of what was under way unknown, and what is new waits for it within its own time", async () => {
+    const { relay, url } = await RemoteRelay.open(server, "memory", 1);
+    const connection = await connect(url);
+    const { next, nextAdd } = rigOf(connection, relay, async () => {});
+    const call = failureOf(connection.call(sleeping));
+    const stream = connection.generate(request);
+    await Promise.all([next(0), nextAdd(0)]);
+    await relay.leave();
+    expect(await call).toMatchObject({ code: "outcome_unknown", operation: "isSleeping", cause: { code: "going_away" } });
+    expect((await read(stream)).error).toMatchObject({ code: "outcome_unknown" });
+    for await (const status of connection.status()) if (status.state === "waiting") break;
+    const failure = await failureOf(connection.call(sleeping, { timeoutMs: 50 }));
+    // the reason it left, or what came of dialling again
+    expect(["going_away", "unreachable"]).toContain(failure.code);
+    expect(failure.stage).toBe("queue");
+    await connection.close();
+    expect(await failureOf(connection.call(sleeping))).toMatchObject({ code: "closed" });
+    relay.close();
   });
 });

@@ -53,6 +53,11 @@ export class RemoteRelay implements Engines {
     await this.#order("end", engine, null);
   }
 
+  /** Has the relay close while its clients still want something; the engines stay. */
+  async leave(): Promise<void> {
+    await this.#order("leave", 0, null);
+  }
+
   close(): void {
     this.#socket.close();
   }

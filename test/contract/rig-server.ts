@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { Relay } from "../../src/relay/index.ts";
 import { decodeAny, encodeAny } from "../../src/wire/index.ts";
 import type { Kind } from "../behaviours/rig.ts";
 import { type Group, groups } from "./engines.ts";
@@ -11,13 +12,17 @@ import { relayed } from "./transports.ts";
 
 /** What a client asks: the kind of group, how many engines, and whether its origin is one that the relay lets in. */
 type Opening = readonly [kind: keyof typeof groups, count: number, allowed: boolean];
-/** An id for the answer, and what is to be done at an engine. */
-type Order = readonly [id: number, what: "take" | "send" | "end", engine: number, detail: Kind | Uint8Array | null];
+/** An id for the answer, and what is to be done: at an engine, or by the relay, which leaves. */
+type Order = readonly [id: number, what: "take" | "send" | "end" | "leave", engine: number, detail: Kind | Uint8Array | null];
 
-async function obey({ engines }: Group, [, what, engine, detail]: Order): Promise<readonly Uint8Array[]> {
+async function obey(
+  { engines, relay }: Group & { readonly relay: Relay },
+  [, what, engine, detail]: Order,
+): Promise<readonly Uint8Array[]> {
   if (what === "take") return engines.take(engine, detail as Kind);
   if (what === "send") await engines.send(engine, detail as Uint8Array);
-  else await engines.end(engine);
+  else if (what === "end") await engines.end(engine);
+  else await relay.close("maintenance", { drainMs: 1 });
   return [];
 }
 
