@@ -129,12 +129,20 @@ export class RelayLink {
     return this.closed;
   }
 
-  /** The connection that new calls and streams go to; undefined while there is none. */
+  /**
+   * The connection that new calls and streams go to; undefined while there is none.
+   *
+   * @internal
+   */
   get current(): RelaySocket | undefined {
     return this.#current;
   }
 
-  /** An id for a call or a stream. */
+  /**
+   * An id for a call or a stream.
+   *
+   * @internal
+   */
   newId(): number {
     do this.#lastId = (this.#lastId + 1) >>> 0;
     while (this.#calls.has(this.#lastId));
