@@ -141,7 +141,8 @@ console.log(text, count);
         else foreign.push(`${file}: ${specifier}`);
       }
     }
-    for (const entry of [".", "./messages", "./wire", "./web"]) walk(join(folder, "node_modules/enginewire", settings.exports[entry].default));
+    for (const entry of [".", "./messages", "./wire", "./web"])
+      walk(join(folder, "node_modules/enginewire", settings.exports[entry].default));
     expect(foreign).toEqual([]);
     expect(seen.size).toBeGreaterThan(20);
   });
