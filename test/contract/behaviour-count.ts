@@ -1,14 +1,13 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** The files that run the suite. */
-const suites = /(contract\/transports|browser\/contract)\.test\.ts$/;
+/** The suites that run the behaviours, each over several kinds of connection. */
+const suites = /\/test\/(contract\/transports|browser\/contract)\.test\.ts$/;
 
 /** Says at the end how many behaviours were tried on how many kinds of connection, and how many of those tests passed. */
 export class BehaviourCount implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const kinds = new Map<string, string[]>();
-    for (const module of modules) {
-      if (!suites.test(module.moduleId)) continue;
+    for (const module of modules.filter(({ moduleId }) => suites.test(moduleId))) {
       for (const suite of module.children.suites()) {
         const [, kind] = /^over (.+)$/.exec(suite.name) ?? [];
         if (kind === undefined) continue;
