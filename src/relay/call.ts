@@ -6,12 +6,15 @@ import type { ClientCallOptions } from "../client/interceptors.ts";
 import { decodeControlRequest, encodeControlOutput } from "../messages.ts";
 import type { EngineReply } from "../transport/connection.ts";
 import { toFailure } from "../transport/relay/failure.ts";
+import { checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import { networkOf } from "./addresses.ts";
 import { auditReplies, elide } from "./audit.ts";
 import type { RelayContext } from "./context.ts";
 import type { Identity } from "./identity.ts";
 import { checkLengths } from "./lengths.ts";
 import { requireScopes, scopesFor } from "./scopes.ts";
+import type { NoTurn } from "./turns.ts";
 
 /** Who calls. */
 export interface Caller {
@@ -49,10 +52,11 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   let request: ControlRequest | undefined;
   let replies: readonly EngineReply[] = [];
   let failure: unknown;
+  let unsendable: unknown;
+  let leave: (() => void) | undefined;
   try {
     request = decodeControlRequest(message.request);
     operation = operationOf(request);
-    handle.outlives = operation.effect !== "read";
     requireScopes(operation.name, scopesFor(operation, guarded), caller.identity.scopes);
     checkLengths(request, context.limits.listLength);
     if (operation.effect !== "read" && !context.audited())
@@ -60,21 +64,36 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
         operation: operation.name,
         stage: "queue",
       });
+    const options = optionsOf(message, operation, caller.identity);
+    const timeoutMs = checkTimeout(options.timeoutMs ?? operation.timeoutMs);
+    leave = await turn(context, caller, operation, options, timeoutMs, handle.stop.signal);
+    // from here on: what no engine has seen yet is given up with its client, or clients that come and go would pile calls up
+    handle.outlives = operation.effect !== "read";
     const pending = context.client.control(request, {
-      ...optionsOf(message, operation, caller.identity),
+      ...options,
+      timeoutMs: Math.max(1, timeoutMs - (performance.now() - start)),
       signal: handle.stop.signal,
       caller: `${caller.identity.name} (session ${caller.session})`,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
-      onReply: ({ engine, reply, durationMs }) => caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs })),
+      onReply: ({ engine, reply, durationMs }) => {
+        try {
+          caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs }));
+        } catch (error) {
+          // thrown from here it would end the process
+          unsendable = error;
+        }
+      },
     });
     // what is out by now may be a pause that others should see
     context.stirred();
     replies = await pending;
+    if (unsendable !== undefined) failure = unsendable;
   } catch (error) {
     failure = error;
     if (isEngineWireError(error)) replies = (error.replies ?? []) as readonly EngineReply[];
     else context.log({ level: "error", message: `a call of session ${caller.session} failed`, error });
   }
+  leave?.();
   const durationMs = performance.now() - start;
   const refusing = replies.some(({ reply }) => "success" in reply && reply.success === false);
   const outcome = failure !== undefined ? toFailure(failure).code : refusing ? "operation_failed" : "ok";
@@ -101,6 +120,30 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   context.counter.call(operation?.name ?? "", outcome, durationMs);
   caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
   context.stirred();
+}
+
+/** Waits until the client has its turn among all; the function that ends it. */
+async function turn(
+  { turns, authenticate }: RelayContext,
+  { identity, address }: Caller,
+  { name, reply }: Operation,
+  { engines }: ClientCallOptions,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<() => void> {
+  // whoever may come without a credential is told apart by where it comes from
+  const client = authenticate === undefined ? networkOf(address) : identity.name;
+  // one engine that does not answer keeps calls for others no longer
+  const line = engines?.length === 1 ? engines[0] : "all";
+  try {
+    return await turns.enter(JSON.stringify([client, reply, line]), timeoutMs, signal);
+  } catch (why) {
+    const { expired, reason: cause } = why as NoTurn;
+    const details = { operation: name, stage: "queue" };
+    if (expired)
+      throw new EngineWireError("timeout", `${name} was not sent within ${timeoutMs} ms: calls of the same client are before it`, details);
+    throw new EngineWireError("aborted", `${name} was aborted before anything was sent`, { ...details, cause });
+  }
 }
 
 function operationOf({ $tag }: ControlRequest): Operation {

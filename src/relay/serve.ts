@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { createClient } from "../client/create-client.ts";
+import { AbortListeners } from "../transport/abort-listeners.ts";
 import type { Connection } from "../transport/connection.ts";
 import { closeCodes, subprotocol } from "../transport/relay/protocol.ts";
 import { checkTimeout } from "../transport/timeouts.ts";
@@ -17,11 +18,16 @@ import { answerHealth, type Health } from "./health.ts";
 import { Metrics, noMetrics } from "./metrics.ts";
 import { checkReach, type ResolvedServeOptions, resolveServeOptions, type ServeOptions } from "./options.ts";
 import { loadPeer } from "./peer.ts";
+import { Refusals } from "./refusals.ts";
 import { Session } from "./session.ts";
+import { Turns } from "./turns.ts";
 import { answerRefusal, type Refusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
 import { Watch } from "./watch.ts";
 
 const { version: release } = createRequire(import.meta.url)("enginewire/package.json") as { version: string };
+
+/** Connections that may be open besides those of clients: for health, metrics and whoever is about to become one. */
+const idleConnections = 256;
 
 /** A relay that serves. */
 export interface Relay extends AsyncDisposable {
@@ -55,7 +61,12 @@ export async function serve(connection: Connection, options: ServeOptions = {}):
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // the session answers pings, and counts them
+    autoPong: false,
     maxPayload: resolved.limits.messageBytes,
+    // each costs an object: a message in the smallest pieces would cost a hundred times its length
+    maxFragments: 1024,
+    maxBufferedChunks: Math.max(4096, Math.ceil(resolved.limits.messageBytes / 256)),
     handleProtocols: () => subprotocol,
   });
   const relay = new RelayServer(connection, resolved, wss, metrics);
@@ -89,14 +100,25 @@ class RelayServer implements Relay {
     this.#wss = wss;
     this.#metrics = metrics;
     this.#own = options.server === undefined;
+    const handshakeTimeout = limits.handshakeMs;
     const times = { headersTimeout: limits.handshakeMs, requestTimeout: limits.handshakeMs, connectionsCheckingInterval: 1000 };
-    this.#server = options.server ?? (tls === undefined ? createServer(times) : createTlsServer({ ...times, ...tls }));
+    this.#server = options.server ?? (tls === undefined ? createServer(times) : createTlsServer({ ...times, handshakeTimeout, ...tls }));
+    if (this.#own) {
+      // for requests that are no WebSocket: whoever does not read their answers
+      this.#server.timeout = limits.handshakeMs * 2;
+      // those that have asked for nothing yet, from however many addresses
+      this.#server.maxConnections = limits.connections + idleConnections;
+    }
     this.#addresses = new AddressCount(limits.connectionsPerAddress);
     const client = createClient(connection);
-    this.#watch = new Watch(client, this.#sessions);
+    const failed = (error: unknown): void => log({ level: "error", message: "what an engine said could not be told to clients", error });
+    this.#watch = new Watch(client, this.#sessions, failed);
     this.#context = {
       client,
       limits,
+      turns: new Turns(),
+      refusals: new Refusals(),
+      withdrawals: new AbortListeners(),
       release,
       authenticate: authenticate && (async (credential) => authenticate(credential)),
       counter: metrics,
