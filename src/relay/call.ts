@@ -13,8 +13,8 @@ import { auditReplies, elide } from "./audit.ts";
 import type { RelayContext } from "./context.ts";
 import type { Identity } from "./identity.ts";
 import { checkLengths } from "./lengths.ts";
+import type { NoTurn } from "./lines.ts";
 import { requireScopes, scopesFor } from "./scopes.ts";
-import type { NoTurn } from "./turns.ts";
 
 /** Who calls. */
 export interface Caller {
@@ -124,7 +124,7 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
 
 /** Waits until the client has its turn among all; the function that ends it. */
 async function turn(
-  { turns, authenticate }: RelayContext,
+  { lines, authenticate }: RelayContext,
   { identity, address }: Caller,
   { name, reply }: Operation,
   { engines }: ClientCallOptions,
@@ -136,7 +136,7 @@ async function turn(
   // one engine that does not answer keeps calls for others no longer
   const line = engines?.length === 1 ? engines[0] : "all";
   try {
-    return await turns.enter(JSON.stringify([client, reply, line]), timeoutMs, signal);
+    return await lines.enter(JSON.stringify([client, reply, line]), timeoutMs, signal);
   } catch (why) {
     const { expired, reason: cause } = why as NoTurn;
     const details = { operation: name, stage: "queue" };

@@ -3,8 +3,8 @@ import type { AbortListeners } from "../transport/abort-listeners.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Identity } from "./identity.ts";
 import type { RelayLimits } from "./limits.ts";
+import type { Lines } from "./lines.ts";
 import type { Refusals } from "./refusals.ts";
-import type { Turns } from "./turns.ts";
 
 /** Something that the relay's own log should have. Never holds a credential. */
 export interface RelayLogEntry {
@@ -28,7 +28,9 @@ export interface RelayContext {
   /** The one client of the engines: its guard is in common for all. */
   readonly client: Client;
   readonly limits: RelayLimits;
-  readonly turns: Turns;
+  /** Where calls of different clients meet. */
+  readonly lines: Lines;
+  /** Which refused clients are written down. */
   readonly refusals: Refusals;
   /** Listens for credentials that are withdrawn: many sessions may have one. */
   readonly withdrawals: AbortListeners;

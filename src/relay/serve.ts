@@ -15,12 +15,12 @@ import { AddressCount } from "./addresses.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { RelayContext, RelayCounter } from "./context.ts";
 import { answerHealth, type Health } from "./health.ts";
+import { Lines } from "./lines.ts";
 import { Metrics, noMetrics } from "./metrics.ts";
 import { checkReach, type ResolvedServeOptions, resolveServeOptions, type ServeOptions } from "./options.ts";
 import { loadPeer } from "./peer.ts";
 import { Refusals } from "./refusals.ts";
 import { Session } from "./session.ts";
-import { Turns } from "./turns.ts";
 import { answerRefusal, type Refusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
 import { Watch } from "./watch.ts";
 
@@ -116,7 +116,7 @@ class RelayServer implements Relay {
     this.#context = {
       client,
       limits,
-      turns: new Turns(),
+      lines: new Lines(),
       refusals: new Refusals(),
       withdrawals: new AbortListeners(),
       release,

@@ -8,8 +8,9 @@ import { encodeControlRequest } from "../../src/messages.ts";
 import { encodeAny } from "../../src/wire/index.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
 import { randomOf } from "../faults/random.ts";
+import { frame } from "./frame.ts";
 import { RawClient } from "./raw-client.ts";
-import { frame, rawSocket } from "./raw-socket.ts";
+import { rawSocket } from "./raw-socket.ts";
 
 /** Another client is served as if nothing had happened. */
 async function unharmed(client: Client): Promise<void> {

@@ -5,8 +5,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { encodeHello, encodePing } from "../../generated/relay/encoders.ts";
 import { AddressCount, networkOf } from "../../src/relay/addresses.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
+import { frame } from "./frame.ts";
 import { RawClient } from "./raw-client.ts";
-import { answerTo, closing, frame, rawSocket } from "./raw-socket.ts";
+import { answerTo, closing, rawSocket } from "./raw-socket.ts";
 
 const hello = frame(2, encodeHello({ versions: [1] }));
 

@@ -1,7 +1,7 @@
 // Calls of one client do not stand before those of others, and do not pile up when clients come and go.
 import { describe, expect, it } from "vitest";
 import type { AuditEntry, Identity } from "../../src/relay/index.ts";
-import { Turns } from "../../src/relay/turns.ts";
+import { Lines } from "../../src/relay/lines.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
 import { RawClient } from "./raw-client.ts";
 
@@ -18,7 +18,7 @@ describe("calls", () => {
     const before = engine.state(0).received.get("IsSleeping") ?? 0;
     one.call(1, { $tag: "IsSleepingReqInput" });
     expect((await one.completed(1)).failure).toBeNull();
-    // four that were in line, the one itself, and what passed while its message was on its way
+    // two that were in line, the one itself, and what passed while its message was on its way
     expect((engine.state(0).received.get("IsSleeping") ?? 0) - before).toBeLessThan(20);
     for (const client of many) for (let id = 1; id <= 64; id++) expect((await client.completed(id)).failure).toBeNull();
   });
@@ -26,7 +26,7 @@ describe("calls", () => {
   it("that wait behind others of their client end at their own deadline, or when they are given up, with nothing sent", async () => {
     const { relay, engine } = await serveSimulated({ dropReply: [{ op: "IsSleeping" }] });
     const raw = await new RawClient(relay.url).hello();
-    for (let id = 1; id <= 4; id++) raw.call(id, { $tag: "IsSleepingReqInput" });
+    for (let id = 1; id <= 2; id++) raw.call(id, { $tag: "IsSleepingReqInput" });
     raw.call(5, { $tag: "IsSleepingReqInput" }, { timeoutMs: 100 });
     raw.call(6, { $tag: "IsSleepingReqInput" }, { timeoutMs: Number.NaN });
     const { encodeCancel } = await import("../../generated/relay/encoders.ts");
@@ -54,23 +54,23 @@ describe("calls", () => {
     const sent = lines.filter(({ outcome }) => outcome === "ok");
     expect(lines.filter(({ outcome }) => outcome === "aborted")).toHaveLength(500 - sent.length);
     expect(engine.state(0).received.get("FlushCache")).toBe(sent.length);
-    // four, and further ones as far as those have ended meanwhile
-    expect(sent.length).toBeGreaterThanOrEqual(4);
+    // two, and further ones as far as those have ended meanwhile
+    expect(sent.length).toBeGreaterThanOrEqual(2);
     expect(sent.length).toBeLessThan(100);
   });
 });
 
-describe("turns", () => {
-  it("are four at a time, in order, and a line that is empty is forgotten", async () => {
-    const turns = new Turns();
+describe("a line", () => {
+  it("has two turns at a time, in order, and one that is empty is forgotten", async () => {
+    const lines = new Lines();
     const order: number[] = [];
-    const taken = await Promise.all(Array.from({ length: 4 }, () => turns.enter("a", 1000, never)));
+    const taken = await Promise.all(Array.from({ length: 2 }, () => lines.enter("a", 1000, never)));
     const waiting = [5, 6].map(async (number) => {
-      const leave = await turns.enter("a", 60_000, never);
+      const leave = await lines.enter("a", 60_000, never);
       order.push(number);
       return leave;
     });
-    expect(turns.enter("b", 1000, never)).toBeTypeOf("function");
+    expect(lines.enter("b", 1000, never)).toBeTypeOf("function");
     taken[0]?.();
     taken[0]?.();
     (await waiting[0])?.();
@@ -78,13 +78,13 @@ describe("turns", () => {
     expect(order).toEqual([5, 6]);
   });
 
-  it("end in line with the reason of their signal", async () => {
-    const turns = new Turns();
-    for (let index = 0; index < 4; index++) turns.enter("a", 1000, never);
+  it("is left for the reason of a signal, and when time is up", async () => {
+    const lines = new Lines();
+    for (let index = 0; index < 2; index++) lines.enter("a", 1000, never);
     const stop = new AbortController();
-    const waiting = turns.enter("a", 1000, stop.signal);
+    const waiting = lines.enter("a", 1000, stop.signal);
     stop.abort("why");
     await expect(waiting).rejects.toEqual({ expired: false, reason: "why" });
-    await expect(turns.enter("a", 1, never)).rejects.toEqual({ expired: true, reason: undefined });
+    await expect(lines.enter("a", 1, never)).rejects.toEqual({ expired: true, reason: undefined });
   });
 });

@@ -1,8 +1,8 @@
 import { AbortListeners } from "../transport/abort-listeners.ts";
 import { limit } from "../transport/timeouts.ts";
 
-/** Calls of one kind that one client may have in front of the engines, where others wait behind them; more than one keeps engines busy. */
-const most = 4;
+/** Calls of one kind that one client may have in front of the engines, where others wait behind them; a second one keeps engines busy. */
+const most = 2;
 
 interface Line {
   taken: number;
@@ -19,7 +19,7 @@ export interface NoTurn {
  * Keeps clients apart whose calls meet in one line: engines answer calls of a kind one after the other, so whoever sent
  * many would stand before all others. Each client has a few there; its further calls wait here, and cost others nothing.
  */
-export class Turns {
+export class Lines {
   readonly #lines = new Map<string, Line>();
   readonly #aborts = new AbortListeners();
 
