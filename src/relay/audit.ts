@@ -34,6 +34,8 @@ export interface AuditEntry {
   readonly replies?: readonly { readonly engine: number; readonly reply: unknown; readonly durationMs: number }[];
   /** From the call's arrival until its end, in milliseconds. */
   readonly durationMs?: number;
+  /** How many clients were refused since the last such line that have none of their own: ten in a second do. */
+  readonly untold?: number;
 }
 
 /** Takes the entries. A throw refuses the state-changing calls that follow, until a write succeeds. */
@@ -67,7 +69,7 @@ export function auditFile(path: string): AuditFile {
   return {
     write(entry) {
       file ??= open();
-      const line = Buffer.from(`${JSON.stringify(entry)}\n`);
+      const line = Buffer.from(`${JSON.stringify(entry).replace(unprintable, escapeOf)}\n`);
       for (let at = 0; at < line.length; ) at += writeSync(file, line, at);
     },
     reopen() {
@@ -91,12 +93,25 @@ export function auditReplies(replies: readonly EngineReply[]): NonNullable<Audit
   }));
 }
 
+/** What JSON leaves as it is, and a terminal or a program that reads lines does not: controls, line ends, changes of direction. */
+const unprintable = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+function escapeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
 const longestText = 120;
 const longestList = 8;
 const deepest = 5;
+const mostValues = 300;
 
-/** A value as the log shows it: long texts, lists and bytes are cut, and told how long they were. */
-export function elide(value: unknown, depth = 0): unknown {
+/** A value as the log shows it: long texts, lists and bytes are cut, and told how long they were; so is what has too many values in all. */
+export function elide(value: unknown): unknown {
+  return elideWithin(value, 0, { left: mostValues });
+}
+
+function elideWithin(value: unknown, depth: number, values: { left: number }): unknown {
+  if (--values.left < 0) return "…";
   if (typeof value === "string")
     return value.length <= longestText ? value : `${value.slice(0, longestText / 2)}… (${value.length} characters)`;
   if (typeof value === "bigint") return String(value);
@@ -104,11 +119,13 @@ export function elide(value: unknown, depth = 0): unknown {
   if (value instanceof Uint8Array) return `(${value.length} bytes)`;
   if (depth === deepest) return "…";
   if (Array.isArray(value)) {
-    const shown = value.slice(0, longestList).map((item) => elide(item, depth + 1));
+    const shown = value.slice(0, longestList).map((item) => elideWithin(item, depth + 1, values));
     return value.length <= longestList ? shown : [...shown, `… (${value.length} items)`];
   }
   const entries = value instanceof Map ? [...value].map(([key, item]) => [String(key), item] as const) : Object.entries(value);
-  const shown = entries.slice(0, longestList * 4).map(([key, item]) => [elide(key) as string, elide(item, depth + 1)] as const);
+  const shown = entries
+    .slice(0, longestList * 4)
+    .map(([key, item]) => [elide(key) as string, elideWithin(item, depth + 1, values)] as const);
   if (shown.length < entries.length) shown.push(["…", `(${entries.length} entries)`]);
   return Object.fromEntries(shown);
 }

@@ -3,14 +3,17 @@ import type { Call } from "../../generated/relay/types.ts";
 import { type EngineRelease, type Operation, operations } from "../../generated/tokenspeed/operations.ts";
 import type { ControlRequest } from "../../generated/tokenspeed/types.ts";
 import type { ClientCallOptions } from "../client/interceptors.ts";
-import { decodeControlRequest, encodeControlOutput, peekTag } from "../messages.ts";
+import { decodeControlRequest, encodeControlOutput } from "../messages.ts";
 import type { EngineReply } from "../transport/connection.ts";
 import { toFailure } from "../transport/relay/failure.ts";
+import { checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import { networkOf } from "./addresses.ts";
 import { auditReplies, elide } from "./audit.ts";
 import type { RelayContext } from "./context.ts";
 import type { Identity } from "./identity.ts";
 import { checkLengths } from "./lengths.ts";
+import type { NoTurn } from "./lines.ts";
 import { requireScopes, scopesFor } from "./scopes.ts";
 
 /** Who calls. */
@@ -26,39 +29,14 @@ export interface Caller {
   readonly send: (message: Uint8Array) => void;
 }
 
-/**
- * A call under way. It is its own signal, with the few members that are looked at: an `AbortController` for each call would
- * cost more than decoding it.
- */
+/** A call under way. */
 export class CallHandle {
-  /** Whether it goes on without its client: what changes an engine is seen through and audited. */
-  outlives = false;
-  aborted = false;
-  reason: unknown;
+  /** Gives it up. */
+  readonly stop = new AbortController();
   /** When it arrived, in milliseconds of `performance.now()`. */
   readonly arrivedAt = performance.now();
-  #listener: (() => void) | undefined;
-
-  /** What the call is told to listen to. */
-  get signal(): AbortSignal {
-    return this as unknown as AbortSignal;
-  }
-
-  /** Gives the call up. */
-  abort(reason: EngineWireError): void {
-    if (this.aborted) return;
-    this.aborted = true;
-    this.reason = reason;
-    this.#listener?.();
-  }
-
-  addEventListener(_: "abort", listener: () => void): void {
-    this.#listener = listener;
-  }
-
-  removeEventListener(): void {
-    this.#listener = undefined;
-  }
+  /** Whether it goes on without its client: what changes an engine is seen through and audited. */
+  outlives = false;
 }
 
 const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
@@ -76,10 +54,11 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   let request: ControlRequest | undefined;
   let replies: readonly EngineReply[] = [];
   let failure: unknown;
+  let unsendable: unknown;
+  let leave: (() => void) | undefined;
   try {
     request = decodeControlRequest(message.request);
     operation = operationOf(request);
-    handle.outlives = operation.effect !== "read";
     requireScopes(operation.name, scopesFor(operation, guarded), caller.identity.scopes);
     checkLengths(request, context.limits.listLength);
     if (operation.effect !== "read" && !context.audited())
@@ -87,21 +66,36 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
         operation: operation.name,
         stage: "queue",
       });
+    const options = optionsOf(message, operation, caller.identity);
+    const timeoutMs = checkTimeout(options.timeoutMs ?? operation.timeoutMs);
+    leave = await turn(context, caller, operation, options, timeoutMs, handle.stop.signal);
+    // from here on: what no engine has seen yet is given up with its client, or clients that come and go would pile calls up
+    handle.outlives = operation.effect !== "read";
     const pending = context.client.control(request, {
-      ...optionsOf(message, operation, caller.identity, performance.now() - start),
-      signal: handle.signal,
+      ...options,
+      timeoutMs: Math.max(1, timeoutMs - (performance.now() - start)),
+      signal: handle.stop.signal,
       caller: `${caller.identity.name} (session ${caller.session})`,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
-      onReply: ({ engine, reply, durationMs }) => caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs })),
+      onReply: ({ engine, reply, durationMs }) => {
+        try {
+          caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs }));
+        } catch (error) {
+          // thrown from here it would end the process
+          unsendable = error;
+        }
+      },
     });
     // what is out by now may be a pause that others should see
     context.stirred();
     replies = await pending;
+    if (unsendable !== undefined) failure = unsendable;
   } catch (error) {
     failure = error;
     if (isEngineWireError(error)) replies = (error.replies ?? []) as readonly EngineReply[];
     else context.log({ level: "error", message: `a call of session ${caller.session} failed`, error });
   }
+  leave?.();
   const durationMs = performance.now() - start;
   const refusing = replies.some(({ reply }) => "success" in reply && reply.success === false);
   const outcome = failure !== undefined ? toFailure(failure).code : refusing ? "operation_failed" : "ok";
@@ -132,14 +126,28 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
 }
 
-/**
- * What queries are told apart by where a client has many; undefined for what changes an engine, whose order matters, and for
- * what is no request.
- */
-export function kindOf({ request, engines }: Call): string | undefined {
-  const tag = peekTag(request);
-  if (tag === undefined || byRequest.get(tag)?.effect !== "read") return undefined;
-  return engines === null ? tag : `${tag} ${engines.join(" ")}`;
+/** Waits until the client has its turn among all; the function that ends it. */
+async function turn(
+  { lines, authenticate }: RelayContext,
+  { identity, address }: Caller,
+  { name, reply }: Operation,
+  { engines }: ClientCallOptions,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<() => void> {
+  // whoever may come without a credential is told apart by where it comes from
+  const client = authenticate === undefined ? networkOf(address) : identity.name;
+  // one engine that does not answer keeps calls for others no longer
+  const line = engines?.length === 1 ? engines[0] : "all";
+  try {
+    return await lines.enter(JSON.stringify([client, reply, line]), timeoutMs, signal);
+  } catch (why) {
+    const { expired, reason: cause } = why as NoTurn;
+    const details = { operation: name, stage: "queue" };
+    if (expired)
+      throw new EngineWireError("timeout", `${name} was not sent within ${timeoutMs} ms: calls of the same client are before it`, details);
+    throw new EngineWireError("aborted", `${name} was aborted before anything was sent`, { ...details, cause });
+  }
 }
 
 function operationOf({ $tag }: ControlRequest): Operation {
@@ -149,12 +157,7 @@ function operationOf({ $tag }: ControlRequest): Operation {
 }
 
 /** The options of a call as its message has them; all the engines that the credential allows, where it names none. */
-function optionsOf(
-  { engines, timeoutMs, guard, release }: Call,
-  operation: Operation,
-  identity: Identity,
-  waitedMs: number,
-): ClientCallOptions {
+function optionsOf({ engines, timeoutMs, guard, release }: Call, operation: Operation, identity: Identity): ClientCallOptions {
   const allowed = identity.engines;
   const foreign = allowed && engines?.find((engine) => !allowed.includes(engine));
   if (foreign !== undefined)
@@ -167,8 +170,7 @@ function optionsOf(
   return {
     guard,
     engines: engines ?? allowed,
-    // a time that no timer takes is left for the client to refuse
-    timeoutMs: timeoutMs === null || timeoutMs < 1 ? (timeoutMs ?? undefined) : Math.max(1, timeoutMs - waitedMs),
+    timeoutMs: timeoutMs ?? undefined,
     // the client checks it
     release: (release as EngineRelease | null) ?? undefined,
   };

@@ -1,8 +1,11 @@
 import type { Client } from "../client/create-client.ts";
+import type { AbortListeners } from "../transport/abort-listeners.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Identity } from "./identity.ts";
 import type { RelayLimits } from "./limits.ts";
+import type { Lines } from "./lines.ts";
 import type { Rates } from "./rate.ts";
+import type { Refusals } from "./refusals.ts";
 
 /** Something that the relay's own log should have. Never holds a credential. */
 export interface RelayLogEntry {
@@ -26,6 +29,12 @@ export interface RelayContext {
   /** The one client of the engines: its guard is in common for all. */
   readonly client: Client;
   readonly limits: RelayLimits;
+  /** Where calls of different clients meet. */
+  readonly lines: Lines;
+  /** Which refused clients are written down. */
+  readonly refusals: Refusals;
+  /** Listens for credentials that are withdrawn: many sessions may have one. */
+  readonly withdrawals: AbortListeners;
   /** This package's release. */
   readonly release: string;
   readonly authenticate: ((credential: { token?: string; address: string; origin?: string }) => Promise<Identity | undefined>) | undefined;

@@ -1,5 +1,6 @@
 import type { JWTPayload, JWTVerifyGetKey } from "jose";
 import { EngineWireError } from "../wire/errors.ts";
+import { isLoopback } from "./addresses.ts";
 import type { Authenticate, Identity } from "./identity.ts";
 import { loadPeer } from "./peer.ts";
 import { isScope } from "./scopes.ts";
@@ -35,6 +36,10 @@ export async function jsonWebTokens(options: JsonWebTokenOptions): Promise<Authe
     throw new EngineWireError("invalid_argument", `algorithms cannot have ${foreign}; they are ${publicKeyAlgorithms.join(", ")}`, {
       path: "algorithms",
     });
+  if (typeof keys === "string" && !isTrustworthy(keys))
+    throw new EngineWireError("invalid_argument", "keys must be an https URL: whoever can change them can let anybody in", {
+      path: "keys",
+    });
   const jose = await loadPeer("jose", () => import("jose"));
   const key: JWTVerifyGetKey =
     typeof keys === "string"
@@ -53,6 +58,13 @@ export async function jsonWebTokens(options: JsonWebTokenOptions): Promise<Authe
     if (singleUse && !used.take(String(payload.jti), (payload.exp ?? 0) * 1000)) throw new Error("the token was used before");
     return identityOf(payload);
   };
+}
+
+/** Whether nobody on the way can change what a URL gives: https, or this machine. */
+function isTrustworthy(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname.replace(/^\[|\]$/g, "")));
 }
 
 function identityOf({ sub, exp, scope, engines }: JWTPayload): Identity {

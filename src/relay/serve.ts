@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { createClient } from "../client/create-client.ts";
+import { AbortListeners } from "../transport/abort-listeners.ts";
 import type { Connection } from "../transport/connection.ts";
 import { closeCodes, subprotocol } from "../transport/relay/protocol.ts";
 import { checkTimeout } from "../transport/timeouts.ts";
@@ -13,14 +14,19 @@ import { AddressCount } from "./addresses.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { RelayContext, RelayCounter } from "./context.ts";
 import { answerHealth, type Health } from "./health.ts";
+import { Lines } from "./lines.ts";
 import { Metrics, noMetrics } from "./metrics.ts";
 import { checkReach, type ResolvedServeOptions, resolveServeOptions, type ServeOptions } from "./options.ts";
 import { loadPeer } from "./peer.ts";
 import { Rates } from "./rate.ts";
+import { Refusals } from "./refusals.ts";
 import { packageRelease } from "./release.ts";
 import { Session } from "./session.ts";
 import { answerRefusal, type Refusal, refuseUpgrade, tokenOf } from "./upgrade.ts";
 import { Watch } from "./watch.ts";
+
+/** Connections that may be open besides those of clients: for health, metrics and whoever is about to become one. */
+const idleConnections = 256;
 
 /** A relay that serves. */
 export interface Relay extends AsyncDisposable {
@@ -54,7 +60,12 @@ export async function serve(connection: Connection, options: ServeOptions = {}):
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // the session answers pings, and counts them
+    autoPong: false,
     maxPayload: resolved.limits.messageBytes,
+    // each costs an object: a message in the smallest pieces would cost a hundred times its length
+    maxFragments: 1024,
+    maxBufferedChunks: Math.max(4096, Math.ceil(resolved.limits.messageBytes / 256)),
     handleProtocols: () => subprotocol,
   });
   const relay = new RelayServer(connection, resolved, wss, metrics);
@@ -88,14 +99,25 @@ class RelayServer implements Relay {
     this.#wss = wss;
     this.#metrics = metrics;
     this.#own = options.server === undefined;
+    const handshakeTimeout = limits.handshakeMs;
     const times = { headersTimeout: limits.handshakeMs, requestTimeout: limits.handshakeMs, connectionsCheckingInterval: 1000 };
-    this.#server = options.server ?? (tls === undefined ? createServer(times) : createTlsServer({ ...times, ...tls }));
+    this.#server = options.server ?? (tls === undefined ? createServer(times) : createTlsServer({ ...times, handshakeTimeout, ...tls }));
+    if (this.#own) {
+      // for requests that are no WebSocket: whoever does not read their answers
+      this.#server.timeout = limits.handshakeMs * 2;
+      // those that have asked for nothing yet, from however many addresses
+      this.#server.maxConnections = limits.connections + idleConnections;
+    }
     this.#addresses = new AddressCount(limits.connectionsPerAddress);
     const client = createClient(connection);
-    this.#watch = new Watch(client, this.#sessions);
+    const failed = (error: unknown): void => log({ level: "error", message: "what an engine said could not be told to clients", error });
+    this.#watch = new Watch(client, this.#sessions, failed);
     this.#context = {
       client,
       limits,
+      lines: new Lines(),
+      refusals: new Refusals(),
+      withdrawals: new AbortListeners(),
       release: packageRelease(),
       authenticate: authenticate && (async (credential) => authenticate(credential)),
       rates: new Rates(limits.callsPerSecond),

@@ -16,13 +16,14 @@ import type { Call, ClientMessage, EngineViewInit, EventInit, Hello, StreamOpen 
 import { toFailure } from "../transport/relay/failure.ts";
 import { closeCodes, protocolVersion } from "../transport/relay/protocol.ts";
 import { EngineWireError } from "../wire/errors.ts";
-import { type Caller, CallHandle, carryOut, kindOf } from "./call.ts";
+import { type Caller, CallHandle, carryOut } from "./call.ts";
 import type { RelayContext } from "./context.ts";
-import { anyone, checkIdentity, type Identity } from "./identity.ts";
+import { limitFirstBytes } from "./first-bytes.ts";
+import { identify } from "./identify.ts";
+import type { Identity } from "./identity.ts";
 import { Outbox } from "./outbox.ts";
 import { Rate } from "./rate.ts";
 import { SessionStreams } from "./streams.ts";
-import { Turns } from "./turns.ts";
 
 /** What is known of a client before it has said anything. */
 export interface Arrival {
@@ -60,7 +61,6 @@ export class Session {
   readonly #socket: WebSocket;
   readonly #outbox: Outbox;
   readonly #calls = new Map<number, CallHandle>();
-  readonly #turns = new Turns();
   #streams: SessionStreams | undefined;
   readonly #messageRate: Rate;
   #stage: "hello" | "checking" | "open" | "leaving" | "closed" = "hello";
@@ -68,6 +68,7 @@ export class Session {
   #dropped = 0;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #stopListening = (): void => {};
+  #stopCounting: () => void;
 
   constructor(context: RelayContext, events: SessionEvents, socket: WebSocket, stream: Duplex, arrival: Arrival) {
     const { limits } = context;
@@ -78,8 +79,15 @@ export class Session {
     this.#outbox = new Outbox(socket, stream, limits.sendBufferBytes, () => this.#end(closeCodes.slow, "the client reads too slowly"));
     this.#messageRate = new Rate(limits.callsPerSecond * 4, performance.now());
     this.#deadline = setTimeout(() => this.#end(closeCodes.silent, "no credential was accepted in time"), limits.handshakeMs);
+    const tooLong = new EngineWireError("malformed", `a first message has at most ${longestHello} bytes`);
+    this.#stopCounting = limitFirstBytes(stream, longestHello * 2, () => {
+      this.#refuse(closeCodes.malformed, tooLong);
+      // who hears of it has time to stop
+      limitFirstBytes(stream, longestHello * 16, () => socket.terminate());
+    });
     socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
-    socket.on("pong", () => this.#heard());
+    socket.on("ping", (data: Buffer) => this.#mayReceive() && this.#outbox.pong(data));
+    socket.on("pong", () => this.#mayReceive());
     // ws begins to close by itself after an error; without a listener the process would end
     socket.on("error", () => setTimeout(() => socket.terminate(), closeMs).unref());
     socket.on("close", () => this.#closed());
@@ -151,15 +159,19 @@ export class Session {
     this.heardAt = performance.now();
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
-    if (this.#stage === "closed") return;
+  /** Notes that the client was heard; false where it said too much. */
+  #mayReceive(): boolean {
+    if (this.#stage === "closed") return false;
     this.#heard();
+    if (this.#messageRate.take(this.heardAt)) return true;
+    this.#refuse(closeCodes.flood, new EngineWireError("limit_exceeded", "too many messages", { path: "calls_per_second" }));
+    return false;
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    if (!this.#mayReceive()) return;
     if (!isBinary) {
       this.#end(closeCodes.text, "only binary messages are spoken here");
-      return;
-    }
-    if (!this.#messageRate.take(this.heardAt)) {
-      this.#refuse(closeCodes.flood, new EngineWireError("limit_exceeded", "too many messages", { path: "calls_per_second" }));
       return;
     }
     let message: ClientMessage;
@@ -187,14 +199,17 @@ export class Session {
   #handle(message: ClientMessage): void {
     switch (message.$tag) {
       case "Hello":
-        void this.#welcome(message);
+        this.#welcome(message).catch((error: unknown) => {
+          this.#context.log({ level: "error", message: `session ${this.arrival.name} could not be welcomed`, error });
+          this.#refuse(closeCodes.malformed, error);
+        });
         return;
       case "Call":
         this.#call(message);
         return;
       case "Cancel":
         if (this.#streams?.cancel(message.id)) return;
-        this.#calls.get(message.id)?.abort(new EngineWireError("aborted", "the client gave the call up"));
+        this.#calls.get(message.id)?.stop.abort(new EngineWireError("aborted", "the client gave the call up"));
         return;
       case "Ping":
         this.#outbox.send(encodePong({ nonce: message.nonce }));
@@ -217,7 +232,7 @@ export class Session {
     }
     this.#stage = "checking";
     const client = hello.client.slice(0, longestName);
-    const identity = await this.#identify(hello.token ?? this.arrival.token, client);
+    const identity = await identify(this.#context, this.arrival, hello.token ?? this.arrival.token, client);
     const views = await this.#events.views();
     // the deadline may have passed meanwhile
     if (this.#stage !== "checking") return;
@@ -226,6 +241,7 @@ export class Session {
       return this.#refuse(closeCodes.unauthenticated, new EngineWireError("unauthenticated", text));
     }
     clearTimeout(this.#deadline);
+    this.#stopCounting();
     this.#stage = "open";
     counter.client("in");
     const { name: session, address, origin } = this.arrival;
@@ -248,34 +264,6 @@ export class Session {
     );
   }
 
-  async #identify(token: string | undefined, client: string): Promise<Identity | undefined> {
-    const { authenticate, log, audit, counter } = this.#context;
-    if (authenticate === undefined) return anyone;
-    const { name, address, origin } = this.arrival;
-    let identity: Identity | undefined;
-    try {
-      const found = await authenticate({ address, ...(token !== undefined && { token }), ...(origin !== undefined && { origin }) });
-      if (found !== undefined) identity = checkIdentity(found);
-    } catch (error) {
-      log({ level: "warn", message: `the credential of session ${name} could not be checked`, error });
-    }
-    const valid =
-      identity !== undefined && !(identity.expiresAt !== undefined && identity.expiresAt <= Date.now()) && !identity.withdrawn?.aborted;
-    if (valid) return identity;
-    counter.client("refused");
-    audit({
-      time: new Date().toISOString(),
-      type: "refused",
-      session: name,
-      who: "",
-      client,
-      address,
-      ...(origin !== undefined && { origin }),
-      outcome: "unauthenticated",
-    });
-    return undefined;
-  }
-
   /** Ends the session with its credential. */
   #watch({ expiresAt, withdrawn }: Identity): void {
     const wait = (): void => {
@@ -287,8 +275,7 @@ export class Session {
     if (withdrawn === undefined) return;
     const end = (): void =>
       this.#refuse(closeCodes.unauthenticated, new EngineWireError("unauthenticated", "the credential was withdrawn"));
-    withdrawn.addEventListener("abort", end);
-    this.#stopListening = () => withdrawn.removeEventListener("abort", end);
+    this.#stopListening = this.#context.withdrawals.add(withdrawn, end);
   }
 
   #call(message: Call): void {
@@ -304,15 +291,10 @@ export class Session {
     }
     const handle = new CallHandle();
     this.#calls.set(id, handle);
-    const kind = kindOf(message);
-    const start = (): void =>
-      void carryOut(this.#context, caller, message, handle).then(() => {
-        this.#calls.delete(id);
-        if (kind !== undefined) this.#turns.leave(kind);
-        this.#ended();
-      });
-    if (kind === undefined) start();
-    else this.#turns.enter(kind, start);
+    void carryOut(this.#context, caller, message, handle).then(() => {
+      this.#calls.delete(id);
+      this.#ended();
+    });
   }
 
   #stream(message: StreamOpen): void {
@@ -368,7 +350,7 @@ export class Session {
   #closed(): void {
     this.#release();
     const gone = new EngineWireError("aborted", "the client has left");
-    for (const call of this.#calls.values()) if (!call.outlives) call.abort(gone);
+    for (const call of this.#calls.values()) if (!call.outlives) call.stop.abort(gone);
     this.#events.ended();
   }
 
@@ -377,6 +359,7 @@ export class Session {
     this.#stage = "closed";
     clearTimeout(this.#deadline);
     this.#stopListening();
+    this.#stopCounting();
     this.#outbox.close();
     this.#streams?.close();
   }

@@ -12,11 +12,16 @@ import { requireScopes, scopesForGeneration } from "./scopes.ts";
 
 /** Chunks in one message at most: more would keep a call's reply waiting. */
 const mostChunks = 256;
+/** Tokens that may wait in all of a client's streams are bounded through these: each stream has less the more there are. */
+const mostUnread = 16_384;
+const fairUnread = 65_536;
 
 interface Relayed {
   readonly output: OutputStream;
   credit: number;
   cancelled: boolean;
+  /** What made the relay give it up. */
+  failure?: unknown;
   /** Ends the wait for credit. */
   wake: () => void;
 }
@@ -64,8 +69,10 @@ export class SessionStreams {
     const { engine, rid } = output;
     if (engine !== undefined) this.#outbox.send(encodeStreamOpened({ id, engine, rid }));
     void this.#relay(id, stream).then((error) => {
+      // first, since it can find that the output cannot be handed on
+      this.#flush();
       this.#streams.delete(id);
-      this.#end(id, error, start);
+      this.#end(id, stream.failure ?? error, start);
       this.#ended();
     });
   }
@@ -100,7 +107,8 @@ export class SessionStreams {
     const { $tag: _, rid: __, ...request } = decodeTokenizedGenerateReqInput([bytes, ...tensors]);
     requireScopes("generate", scopesForGeneration(request), this.#caller.identity.scopes);
     checkLengths(request, limits.listLength);
-    return client.connection.generate(request, { engine: this.#engineFor(engine) });
+    const bufferedTokens = Math.min(mostUnread, Math.floor(fairUnread / (this.#streams.size + 1)));
+    return client.connection.generate(request, { engine: this.#engineFor(engine), bufferedTokens: Math.max(1, bufferedTokens) });
   }
 
   /** The engine, among those that the credential allows; undefined leaves the choice to the connection's routing. */
@@ -130,8 +138,9 @@ export class SessionStreams {
         while (stream.credit === 0 && !stream.cancelled) await new Promise<void>((wake) => {
           stream.wake = wake;
         }); // biome-ignore format: one statement
-        await this.#outbox.room();
         const { value, done } = await stream.output.next();
+        // behind the wait for output: what many streams got in one batch must not leave at once
+        while (!this.#outbox.hasRoom) await this.#outbox.room();
         if (stream.cancelled) return new EngineWireError("aborted", "the client gave the stream up");
         if (done) return undefined;
         stream.credit--;
@@ -146,14 +155,36 @@ export class SessionStreams {
     if (this.#ids.length === 0) setImmediate(() => this.#flush());
     this.#ids.push(id);
     this.#chunks.push(chunk);
-    if (this.#ids.length >= mostChunks) this.#flush();
+    const ofPrompt = chunk.inputTokenLogprobs !== null || chunk.inputTopLogprobs !== null;
+    if (ofPrompt || this.#ids.length >= mostChunks) this.#flush();
   }
 
   #flush(): void {
     if (this.#ids.length === 0) return;
-    this.#outbox.send(encodeStreamChunks({ ids: this.#ids, chunks: this.#chunks }));
+    const ids = this.#ids;
+    const chunks = this.#chunks;
     this.#ids = [];
     this.#chunks = [];
+    try {
+      this.#outbox.send(encodeStreamChunks({ ids, chunks }));
+    } catch (error) {
+      // an engine can say what a message of ours cannot hold, such as details that nest as deep as its own may
+      if (ids.length === 1) this.#fail(ids[0] as number, error);
+      else
+        for (const [index, id] of ids.entries()) {
+          this.#ids = [id];
+          this.#chunks = [chunks[index] as OutputChunk];
+          this.#flush();
+        }
+    }
+  }
+
+  /** Ends a stream whose output cannot be handed on. */
+  #fail(id: number, error: unknown): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    stream.failure = error;
+    this.cancel(id);
   }
 
   #end(id: number, error: unknown, start: number): void {

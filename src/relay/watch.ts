@@ -14,12 +14,15 @@ const coalesceMs = 10;
 export class Watch {
   readonly #client: Client;
   readonly #sessions: ReadonlySet<Session>;
+  readonly #failed: (error: unknown) => void;
   readonly #told = new Map<number, { readonly state: EngineState; readonly up: EngineInfo["state"]; readonly control: boolean }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(client: Client, sessions: ReadonlySet<Session>) {
+  /** `failed` hears of what cannot be told: an engine may say what a message of ours cannot hold. */
+  constructor(client: Client, sessions: ReadonlySet<Session>, failed: (error: unknown) => void) {
     this.#client = client;
     this.#sessions = sessions;
+    this.#failed = failed;
   }
 
   /** The engines as a new session is told them. */
@@ -31,10 +34,14 @@ export class Watch {
   /** Reads the connection's events until it has closed. */
   async run(): Promise<void> {
     for await (const event of this.#client.connection.events()) {
-      const told = toEvent(event);
-      if (told !== undefined) {
-        const message = encodeEvent(told);
-        for (const session of this.#sessions) session.tellEvent(told, message);
+      try {
+        const told = toEvent(event);
+        if (told !== undefined) {
+          const message = encodeEvent(told);
+          for (const session of this.#sessions) session.tellEvent(told, message);
+        }
+      } catch (error) {
+        this.#failed(error);
       }
       this.stirred();
     }
@@ -44,7 +51,7 @@ export class Watch {
   stirred(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.compare();
+      this.compare().catch(this.#failed);
     }, coalesceMs);
     this.#timer.unref();
   }

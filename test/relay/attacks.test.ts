@@ -1,45 +1,20 @@
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
-import { connect as connectTcp, type Socket } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { connect as connectTcp } from "node:net";
+import { describe, expect, it } from "vitest";
 import { encodeCall, encodeHello, encodePing } from "../../generated/relay/encoders.ts";
 import type { Client } from "../../src/index.ts";
 import { encodeControlRequest } from "../../src/messages.ts";
 import { encodeAny } from "../../src/wire/index.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
 import { randomOf } from "../faults/random.ts";
+import { frame } from "./frame.ts";
 import { RawClient } from "./raw-client.ts";
+import { rawSocket } from "./raw-socket.ts";
 
 /** Another client is served as if nothing had happened. */
 async function unharmed(client: Client): Promise<void> {
   expect(await client.isSleeping({}, { timeoutMs: 20_000 })).toHaveLength(1);
-}
-
-/** A WebSocket by hand: its frames can be wrong. */
-async function rawSocket(url: string): Promise<Socket> {
-  const { port, host } = new URL(url);
-  const socket = connectTcp(Number(port), "127.0.0.1");
-  onTestFinished(() => void socket.destroy());
-  socket.on("error", () => {});
-  await once(socket, "connect");
-  const key = Buffer.from("0123456789abcdef").toString("base64");
-  const lines = [`GET / HTTP/1.1`, `Host: ${host}`, "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
-  socket.write(`${[...lines, `Sec-WebSocket-Key: ${key}`, "Sec-WebSocket-Protocol: enginewire.v1"].join("\r\n")}\r\n\r\n`);
-  const [head] = await once(socket, "data");
-  expect(String(head)).toContain("101 Switching Protocols");
-  return socket;
-}
-
-/** A masked frame of a client. */
-function frame(opcode: number, payload: Uint8Array, final = true): Buffer {
-  const { length } = payload;
-  const head =
-    length < 126
-      ? [length | 0x80]
-      : length < 65_536
-        ? [126 | 0x80, length >> 8, length & 255]
-        : [127 | 0x80, 0, 0, 0, 0, length >>> 24, (length >> 16) & 255, (length >> 8) & 255, length & 255];
-  return Buffer.concat([Buffer.of((final ? 0x80 : 0) | opcode, ...head, 0, 0, 0, 0), payload]);
 }
 
 const hello = encodeHello({ versions: [1] });
@@ -372,16 +347,4 @@ describe("W11 ids", () => {
     await raw.closed;
     await unharmed(client);
   });
-});
-
-it("a client with many queries does not have another one's wait behind them all", async () => {
-  const { relay, engine, join } = await serveSimulated({ lateReply: [{ op: "IsSleeping", ms: 20 }] });
-  const { client } = await join();
-  const raw = await new RawClient(relay.url).hello();
-  for (let id = 1; id <= 60; id++) raw.call(id, { $tag: "IsSleepingReqInput" });
-  await expect.poll(() => engine.state(0).received.get("IsSleeping") ?? 0).toBeGreaterThan(0);
-  await unharmed(client);
-  // the first of the many, perhaps the next, and the other client's
-  expect(engine.state(0).received.get("IsSleeping")).toBeLessThan(12);
-  expect((await raw.completed(60)).failure).toBeNull();
 });

@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { encodeStreamCredit, encodeStreamOpen } from "../../generated/relay/encoders.ts";
-import type { RelayMessage, StreamOpenInit } from "../../generated/relay/types.ts";
 import type { GenerateRequest, OutputChunk, OutputStream } from "../../src/index.ts";
-import { encodeTokenizedGenerateReqInput, type TokenizedGenerateReqInputInit } from "../../src/messages.ts";
 import { tokenOf } from "../../src/testing/index.ts";
 import { connect } from "../../src/web/index.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
@@ -11,6 +9,7 @@ import { collectGarbage } from "../faults/garbage-collector.ts";
 import { failureOf } from "../faults/scripted-group.ts";
 import { proxyOf } from "./proxy.ts";
 import { RawClient } from "./raw-client.ts";
+import { endOf, open, type Taken } from "./stream-messages.ts";
 
 const short = { inputIds: [1, 2, 3], samplingParams: { maxNewTokens: 5 } };
 const endless = { inputIds: [1, 2, 3], samplingParams: { maxNewTokens: 3000 } };
@@ -148,17 +147,6 @@ describe("streams through a relay", () => {
     expect(late.engines[0]?.load).toMatchObject({ running: 0, kvTotalPages: 512 });
   });
 });
-
-type Taken<Tag extends RelayMessage["$tag"]> = Extract<RelayMessage, { $tag: Tag }>;
-
-function open(message: Partial<StreamOpenInit> & { readonly id: number }, request: Partial<TokenizedGenerateReqInputInit>): Uint8Array {
-  const [payload, ...tensors] = encodeTokenizedGenerateReqInput({ stream: true, ...request } as TokenizedGenerateReqInputInit);
-  return encodeStreamOpen({ request: payload, tensors, engine: null, credit: 16, ...message });
-}
-
-function endOf(raw: RawClient, id: number): Promise<Taken<"StreamEnd">> {
-  return raw.take((message) => message.$tag === "StreamEnd" && message.id === id);
-}
 
 describe("a stream's credit", () => {
   it("is all that is sent; more of it lets the stream go on", async () => {

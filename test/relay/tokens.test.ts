@@ -141,4 +141,11 @@ describe("JSON Web Tokens", async () => {
     });
     expect((await failureOf(jsonWebTokens({ ...settings, audience: "" }))).path).toBe("audience");
   });
+
+  it("take keys from where nobody on the way can change them", async () => {
+    for (const keys of ["http://issuer.example/jwks.json", "file:///etc/keys", "issuer.example"])
+      expect(await failureOf(jsonWebTokens({ ...settings, keys }))).toMatchObject({ code: "invalid_argument", path: "keys" });
+    for (const keys of ["https://issuer.example/jwks.json", "http://127.0.0.1:8080/jwks.json", "http://[::1]/jwks.json"])
+      expect(await jsonWebTokens({ ...settings, keys })).toBeTypeOf("function");
+  });
 });
