@@ -49,12 +49,13 @@ const stream = (id: number) => encodeStreamOpen({ id, request: generate, tensors
 export const callAttacks: readonly Attack[] = [
   {
     name: "calls of the client's own kind",
-    rate: "1500/s, 8 connections, 64 in flight each",
-    run: (attacker) => flood(attacker, tokens.reader, 8, 1500, call({ $tag: "IsSchedulerPausedReqInput" })),
+    rate: "2500/s, 8 connections",
+    run: (attacker) => flood(attacker, tokens.reader, 8, 2500, call({ $tag: "IsSchedulerPausedReqInput" })),
   },
   {
     name: "messages beyond the rate",
     rate: "12,000/s, one connection",
+    longer: 3,
     run: (attacker) => flood(attacker, tokens.reader, 1, 12_000, (nonce) => encodePing({ nonce })),
   },
   {

@@ -53,7 +53,7 @@ export const messageAttacks: readonly Attack[] = [
   {
     name: "100,000 malformed messages of a fuzzer",
     rate: "5000 messages/s, 50 connections/s",
-    longer: 2,
+    longer: 3,
     run: (attacker) => {
       const random = randomOf(11);
       const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { renderGuide } from "../../docs/guide-tables.ts";
 import { errorCodes, guardTable } from "../../src/index.ts";
+import { resolveLimits } from "../../src/relay/limits.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
@@ -17,12 +18,24 @@ describe("the documents", () => {
     for (const { because } of guardTable) expect(read("docs/guide.md")).toContain(because);
   });
 
+  it("have every limit of a relay with its default", () => {
+    const rows = [...read("docs/relay-security.md").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, name, value]) => [name, Number(value)]);
+    expect(Object.fromEntries(rows)).toEqual(resolveLimits());
+  });
+
   it("keep the README within 60 lines", () => {
     expect(read("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(60);
   });
 
   it("link only to files that exist", () => {
-    for (const document of ["README.md", "docs/errors.md", "docs/protocol.md", "docs/codegen.md", "docs/guide.md"]) {
+    for (const document of [
+      "README.md",
+      "docs/errors.md",
+      "docs/protocol.md",
+      "docs/codegen.md",
+      "docs/guide.md",
+      "docs/relay-security.md",
+    ]) {
       for (const [, target = ""] of read(document).matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
         expect(() => read(target), `${document} links to ${target}`).not.toThrow();
       }
