@@ -65,6 +65,10 @@ export const StreamOpen = struct("StreamOpen", {
     field("tensors", list(bytes), { doc: "The frames of its tensors." }),
     field("engine", nullable(u16), { doc: "The engine; nil leaves the choice to the relay." }),
     field("credit", u32, { doc: "How many chunks may be sent before more credit is given." }),
+    field("buffered_tokens", nullable(u32), {
+      default: null,
+      doc: "How many tokens may wait at the relay for credit; the relay may allow fewer. Nil for what it allows.",
+    }),
   ],
 });
 

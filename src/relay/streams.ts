@@ -102,12 +102,12 @@ export class SessionStreams {
     for (const id of this.#streams.keys()) this.cancel(id);
   }
 
-  #generate({ request: bytes, tensors, engine }: StreamOpen): OutputStream {
+  #generate({ request: bytes, tensors, engine, bufferedTokens: wanted }: StreamOpen): OutputStream {
     const { client, limits } = this.#context;
     const { $tag: _, rid: __, ...request } = decodeTokenizedGenerateReqInput([bytes, ...tensors]);
     requireScopes("generate", scopesForGeneration(request), this.#caller.identity.scopes);
     checkLengths(request, limits.listLength);
-    const bufferedTokens = Math.min(mostUnread, Math.floor(fairUnread / (this.#streams.size + 1)));
+    const bufferedTokens = Math.min(wanted ?? mostUnread, mostUnread, Math.floor(fairUnread / (this.#streams.size + 1)));
     return client.connection.generate(request, { engine: this.#engineFor(engine), bufferedTokens: Math.max(1, bufferedTokens) });
   }
 

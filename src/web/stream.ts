@@ -20,9 +20,12 @@ export interface StreamRequest {
 export class RelayedStream implements OutputSource {
   readonly id: number;
   readonly rid: string;
-  readonly queue: OutputQueue;
+  /** Bounded by credit: what waits for a slow reader waits at the relay, which says when it is too much. */
+  readonly queue = new OutputQueue(Number.POSITIVE_INFINITY);
+  /** Tokens that may wait at the relay. */
+  readonly bufferedTokens: number;
   /** Credit to begin with, in chunks. */
-  readonly credit = window;
+  readonly credit: number;
   readonly message: StreamRequest;
   /** The engine it went to, once the relay has said so. */
   engine: number | undefined;
@@ -40,14 +43,15 @@ export class RelayedStream implements OutputSource {
   constructor(id: number, rid: string, bufferedTokens: number, message: StreamRequest, left: (stream: RelayedStream) => void) {
     this.id = id;
     this.rid = rid;
-    this.queue = new OutputQueue(bufferedTokens);
+    this.bufferedTokens = bufferedTokens;
+    this.credit = Math.min(window, bufferedTokens);
     this.message = message;
     this.#left = left;
   }
 
   next(reader: OutputStream): Promise<IteratorResult<OutputChunk, undefined>> {
     // half of it at once: credit for each chunk would be as many messages as chunks
-    if (++this.#taken >= window / 2) {
+    if (++this.#taken >= this.credit / 2) {
       this.giveCredit(this.#taken);
       this.#taken = 0;
     }

@@ -72,8 +72,7 @@ export class LinkStreams {
         const { ids, chunks } = decodeStreamChunks(bytes);
         if (ids.length !== chunks.length) throw new EngineWireError("malformed", "the relay sent chunks without ids");
         for (const [index, chunk] of chunks.entries()) {
-          const stream = find(ids[index] as number);
-          if (stream !== undefined && !stream.queue.push(chunk)) this.#overflow(stream);
+          find(ids[index] as number)?.queue.push(chunk);
         }
         return;
       }
@@ -142,11 +141,12 @@ export class LinkStreams {
   #send(stream: RelayedStream): void {
     const socket = this.#link.current;
     if (socket === undefined) return;
-    const { id, credit, message } = stream;
+    const { id, credit, bufferedTokens, message } = stream;
     clearTimeout(stream.timer);
     stream.socket = socket;
     stream.giveCredit = (more) => this.#credit(id, more, socket);
-    socket.send(encodeStreamOpen({ id, request: message.request, tensors: message.tensors, engine: message.wanted ?? null, credit }));
+    const { request, tensors, wanted: engine = null } = message;
+    socket.send(encodeStreamOpen({ id, request, tensors, engine, credit, bufferedTokens }));
   }
 
   /** Gives credit for all streams in one message: a relay limits messages, not streams that go on. */
@@ -165,11 +165,6 @@ export class LinkStreams {
       if (this.#credits?.socket === socket) this.#credits = undefined;
       socket.send(encodeStreamCredit({ ids, credits }));
     });
-  }
-
-  #overflow(stream: RelayedStream): void {
-    const text = `request ${stream.rid}: its reader left more tokens unread than bufferedTokens allows; read faster, or allow more`;
-    this.#cancel(stream, new EngineWireError("slow_consumer", text));
   }
 
   #cancel(stream: RelayedStream, error: EngineWireError | undefined): void {

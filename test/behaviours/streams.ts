@@ -201,17 +201,18 @@ export const streams: Behaviours = {
     const rig = await open(1);
     const [slow, quick] = [await start(rig, {}, { bufferedTokens: 10 }), await start(rig)];
     const quickly = read(quick.stream);
-    for (let step = 0; step < 12; step++) {
-      const rows = [slow.rid, quick.rid].map((rid) => ({ rid, ids: [step], ...(step === 11 && { finish: "length" }) }));
+    for (let step = 0; step < 30; step++) {
+      const rows = [slow.rid, quick.rid].map((rid) => ({ rid, ids: [step], ...(step === 29 && { finish: "length" }) }));
       // in the last step the slow one's has been given up
-      await rig.sendBatch(0, step === 11 ? rows.slice(1) : rows);
+      await rig.sendBatch(0, step === 29 ? rows.slice(1) : rows);
     }
-    expect(await quickly).toMatchObject({ ids: Array.from({ length: 12 }, (_, step) => step) });
+    expect(await quickly).toMatchObject({ ids: Array.from({ length: 30 }, (_, step) => step) });
     expect(await rig.nextAbort(0)).toBe(slow.rid);
-    expect(await read(slow.stream)).toMatchObject({
-      ids: Array.from({ length: 10 }, (_, step) => step),
-      error: { code: "slow_consumer" },
-    });
+    const { ids, error } = await read(slow.stream);
+    expect(error).toMatchObject({ code: "slow_consumer" });
+    // a relay holds as many, besides those that are on their way
+    expect(ids).toEqual(Array.from({ length: ids.length }, (_, step) => step));
+    expect([10, 20]).toContain(ids.length);
   },
 
   ...Object.fromEntries(

@@ -1,5 +1,6 @@
 // Clients that open streams to do harm.
 import { expect, it } from "vitest";
+import { decodeStreamOpen } from "../../generated/relay/decoders.ts";
 import { encodeCancel, encodeStreamCredit, encodeStreamOpen } from "../../generated/relay/encoders.ts";
 import type { StreamOpenInit } from "../../generated/relay/types.ts";
 import { batchOf } from "../behaviours/output.ts";
@@ -68,10 +69,7 @@ it.each(refused)("%s is refused by its id", async (_, message, code) => {
 });
 
 function requestOf(): Uint8Array {
-  // what StreamOpen holds between its id and the tensors
-  const whole = Buffer.from(open({ id: 1 }, short));
-  const start = whole.indexOf("TokenizedGenerateReqInput");
-  return whole.subarray(whole.lastIndexOf(0xc4, start) + 2, whole.length - 3);
+  return decodeStreamOpen(open({ id: 1 }, short)).request;
 }
 
 it("W05 streams that nobody reads keep the less the more there are", async () => {
