@@ -7,12 +7,18 @@ import { encodeCall } from "../../generated/relay/encoders.ts";
 import type { Connection, ConnectionEvent, EngineReply } from "../../src/index.ts";
 import { elide } from "../../src/relay/audit.ts";
 import { type AuditEntry, auditFile, type RelayLogEntry, serve } from "../../src/relay/index.ts";
+import { Refusals } from "../../src/relay/refusals.ts";
 import { encodeAny } from "../../src/wire/index.ts";
 import { serveSimulated } from "../contract/relayed-group.ts";
 import { connectSimulated } from "../contract/simulated-group.ts";
 import { RawClient } from "./raw-client.ts";
 
 describe("the audit log", () => {
+  it("counts those that get no line", () => {
+    const refusals = new Refusals();
+    expect(Array.from({ length: 12 }, () => refusals.next())).toEqual([...Array.from({ length: 10 }, () => 0), undefined, undefined]);
+  });
+
   it("has ten lines in a second for clients that are refused, and says how many more there were", async () => {
     const lines: AuditEntry[] = [];
     const log: RelayLogEntry[] = [];
@@ -121,7 +127,14 @@ describe("a connection that says what no message can hold", () => {
       get(target, name) {
         if (name === "call" && reply !== undefined)
           return async (_: unknown, { onReply }: { onReply?: (reply: EngineReply) => void }) => {
-            onReply?.(reply);
+            try {
+              onReply?.(reply);
+            } catch (error) {
+              // as connections do: a listener must not end what reads replies
+              queueMicrotask(() => {
+                throw error;
+              });
+            }
             return [reply];
           };
         if (name === "events")
