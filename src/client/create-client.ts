@@ -85,8 +85,10 @@ export function createClient(connection: Connection, options: ClientOptions = {}
   /** The innermost step: checks a call and hands it to the connection. */
   async function send(call: ClientCall): Promise<readonly EngineReply[]> {
     checkCallOptions(call.options, clientOptions);
-    const { timeoutMs = defaultTimeout(call.operation), guard: guarded = options.guard ?? true, release = options.release } = call.options;
-    return guard.call({ ...call, options: { ...call.options, release } }, timeoutMs, guarded);
+    const { timeoutMs = defaultTimeout(call.operation), guard: guarded = options.guard ?? true } = call.options;
+    const release = call.options.release ?? options.release;
+    const told = release === call.options.release ? call : { ...call, options: { ...call.options, release } };
+    return guard.call(told, timeoutMs, guarded);
   }
 
   function defaultTimeout(operation: Operation): number {

@@ -42,6 +42,12 @@ export function isDeathSentinel(frames: readonly Uint8Array[]): boolean {
   return true;
 }
 
+/** Whether a message begins as output does: reading the tag of every reply twice would cost as much as reading it. */
+function mayBeOutput(frame: Uint8Array): boolean {
+  const at = ((frame[0] as number) & 0xf0) === 0x90 ? 1 : 3;
+  return frame[at] === (0xa0 | outputBatch.length) && frame[at + 1] === outputBatch.charCodeAt(0);
+}
+
 /** The connection to engines that dialled in over ZeroMQ. */
 export class Frontend implements Connection {
   readonly closed: Promise<CloseReason>;
@@ -214,13 +220,12 @@ export class Frontend implements Connection {
     try {
       const [frame] = frames;
       if (frame === undefined || frames.length !== 1) throw new EngineWireError("malformed", `expected one frame, got ${frames.length}`);
-      const tag = peekTag(frame);
-      if (tag === outputBatch) {
+      if (mayBeOutput(frame) && peekTag(frame) === outputBatch) {
         this.#generations.receive(engine, frame);
         return;
       }
       const slim = this.#engines.get(engine)?.slim;
-      reply = slim === undefined || tag !== slimReply ? decodeControlOutput(frame) : slim.decode(frame);
+      reply = slim === undefined || peekTag(frame) !== slimReply ? decodeControlOutput(frame) : slim.decode(frame);
     } catch (error) {
       const failure = asEngineWireError(error);
       const tag = failure.code === "unknown_tag" && frames[0] !== undefined ? peekTag(frames[0]) : undefined;

@@ -1,7 +1,6 @@
 // Prints ratios, medians of interleaved rounds in one run, beside their goals; exits 1 when one is missed. The machine's
 // speed changes by the second, so only ratios inside a round mean anything.
 import { spawnSync } from "node:child_process";
-import { benchAttacks } from "./attacks.ts";
 import { benchCodec } from "./codec.ts";
 import { benchDispatch, benchThroughput } from "./dispatch.ts";
 import { benchInFlight } from "./in-flight.ts";
@@ -42,12 +41,6 @@ if (process.argv[2] === "round-trip") {
   for (const row of await benchRelay(64)) relayLine({ ...row, name: `${row.name}, 64 in flight` }, 1.6);
   const { p50, p99, perSecond } = await benchRelayClients();
   console.log(`200 clients with 2 calls each: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${perSecond.toFixed(0)} calls/s\n`);
-} else if (process.argv[2] === "attacks") {
-  console.log("Attacks on a relay: what they tried, connections it closed or refused, its memory, and the p99 of another client");
-  for (const { way, tried, refused, memoryBefore, memoryMost, p99, ratio, survived } of await benchAttacks()) {
-    const figures = `${tried} tried, ${refused} closed, ${memoryBefore.toFixed(0)} to ${memoryMost.toFixed(0)} MiB, p99 ${p99.toFixed(1)} ms`;
-    line(`${way}${survived ? "" : ", CALLS FAILED"}`, figures, survived ? ratio : Number.POSITIVE_INFINITY, 3, false);
-  }
 } else {
   // in processes of their own: what one part leaves on the heap and in inline caches would be measured in the others
   for (const part of ["round-trip", "output", "relay"]) {
