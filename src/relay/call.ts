@@ -10,6 +10,7 @@ import { checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
 import { networkOf } from "./addresses.ts";
 import { auditReplies, elide } from "./audit.ts";
+import type { CallHandle } from "./call-handle.ts";
 import type { RelayContext } from "./context.ts";
 import type { Identity } from "./identity.ts";
 import { checkLengths } from "./lengths.ts";
@@ -27,16 +28,6 @@ export interface Caller {
   readonly origin: string | undefined;
   /** Hands a message over; nothing happens where the client has left. */
   readonly send: (message: Uint8Array) => void;
-}
-
-/** A call under way. */
-export class CallHandle {
-  /** Gives it up. */
-  readonly stop = new AbortController();
-  /** When it arrived, in milliseconds of `performance.now()`. */
-  readonly arrivedAt = performance.now();
-  /** Whether it goes on without its client: what changes an engine is seen through and audited. */
-  outlives = false;
 }
 
 const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
@@ -68,13 +59,13 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
       });
     const options = optionsOf(message, operation, caller.identity);
     const timeoutMs = checkTimeout(options.timeoutMs ?? operation.timeoutMs);
-    leave = await turn(context, caller, operation, options, timeoutMs, handle.stop.signal);
+    leave = await turn(context, caller, operation, options, timeoutMs, handle.signal);
     // from here on: what no engine has seen yet is given up with its client, or clients that come and go would pile calls up
     handle.outlives = operation.effect !== "read";
     const pending = context.client.control(request, {
       ...options,
       timeoutMs: Math.max(1, timeoutMs - (performance.now() - start)),
-      signal: handle.stop.signal,
+      signal: handle.signal,
       caller: `${caller.identity.name} (session ${caller.session})`,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
       onReply: ({ engine, reply, durationMs }) => {
@@ -140,7 +131,7 @@ async function turn(
   // one engine that does not answer keeps calls for others no longer
   const line = engines?.length === 1 ? engines[0] : "all";
   try {
-    return await lines.enter(JSON.stringify([client, reply, line]), timeoutMs, signal);
+    return await lines.enter(`${reply} ${line} ${client}`, timeoutMs, signal);
   } catch (why) {
     const { expired, reason: cause } = why as NoTurn;
     const details = { operation: name, stage: "queue" };

@@ -16,7 +16,8 @@ import type { Call, ClientMessage, EngineViewInit, EventInit, Hello, StreamOpen 
 import { toFailure } from "../transport/relay/failure.ts";
 import { closeCodes, protocolVersion } from "../transport/relay/protocol.ts";
 import { EngineWireError } from "../wire/errors.ts";
-import { type Caller, CallHandle, carryOut } from "./call.ts";
+import { type Caller, carryOut } from "./call.ts";
+import { CallHandle } from "./call-handle.ts";
 import type { RelayContext } from "./context.ts";
 import { limitFirstBytes } from "./first-bytes.ts";
 import { identify } from "./identify.ts";
@@ -209,7 +210,7 @@ export class Session {
         return;
       case "Cancel":
         if (this.#streams?.cancel(message.id)) return;
-        this.#calls.get(message.id)?.stop.abort(new EngineWireError("aborted", "the client gave the call up"));
+        this.#calls.get(message.id)?.abort(new EngineWireError("aborted", "the client gave the call up"));
         return;
       case "Ping":
         this.#outbox.send(encodePong({ nonce: message.nonce }));
@@ -350,7 +351,7 @@ export class Session {
   #closed(): void {
     this.#release();
     const gone = new EngineWireError("aborted", "the client has left");
-    for (const call of this.#calls.values()) if (!call.outlives) call.stop.abort(gone);
+    for (const call of this.#calls.values()) if (!call.outlives) call.abort(gone);
     this.#events.ended();
   }
 
