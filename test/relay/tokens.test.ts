@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
@@ -127,6 +130,22 @@ describe("JSON Web Tokens", async () => {
     const text = await token();
     await (await join({ token: text })).client.isSleeping();
     expect((await failureOf(join({ token: text }))).code).toBe("unauthenticated");
+  });
+
+  it("are checked with keys that are published, fetched when they are needed", async () => {
+    let asked = 0;
+    const server = createServer((_, response) => {
+      asked++;
+      response.setHeader("content-type", "application/json").end(JSON.stringify(settings.keys));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const authenticate = await jsonWebTokens({ ...settings, keys: `http://127.0.0.1:${port}/jwks.json` });
+    expect(asked).toBe(0);
+    const text = await token();
+    for (let times = 0; times < 3; times++) expect(await authenticate({ address, token: text })).toMatchObject({ name: "trainer" });
+    expect(asked).toBe(1);
   });
 
   it("with engines of another shape let nobody in", async () => {
