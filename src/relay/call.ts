@@ -22,6 +22,8 @@ export interface Caller {
   /** The session's name. */
   readonly session: string;
   readonly identity: Identity;
+  /** How those are told about it whose calls wait behind its own. */
+  readonly label: string;
   /** What the client calls itself. */
   readonly client: string;
   readonly address: string;
@@ -59,14 +61,16 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
       });
     const options = optionsOf(message, operation, caller.identity);
     const timeoutMs = checkTimeout(options.timeoutMs ?? operation.timeoutMs);
-    leave = await turn(context, caller, operation, options, timeoutMs, handle.signal);
+    const entered = enter(context, caller, operation, options, timeoutMs, handle.signal);
+    // most have their turn at once, and need not wait for it
+    leave = entered instanceof Promise ? await entered : entered;
     // from here on: what no engine has seen yet is given up with its client, or clients that come and go would pile calls up
     handle.outlives = operation.effect !== "read";
     const pending = context.client.control(request, {
       ...options,
       timeoutMs: Math.max(1, timeoutMs - (performance.now() - start)),
       signal: handle.signal,
-      caller: `${caller.identity.name} (session ${caller.session})`,
+      caller: caller.label,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
       onReply: ({ engine, reply, durationMs }) => {
         try {
@@ -117,28 +121,27 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
 }
 
-/** Waits until the client has its turn among all; the function that ends it. */
-async function turn(
+/** The client's turn among all, at once or when it has come: the function that ends it. */
+function enter(
   { lines, authenticate }: RelayContext,
   { identity, address }: Caller,
   { name, reply }: Operation,
   { engines }: ClientCallOptions,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<() => void> {
+): (() => void) | Promise<() => void> {
   // whoever may come without a credential is told apart by where it comes from
   const client = authenticate === undefined ? networkOf(address) : identity.name;
   // one engine that does not answer keeps calls for others no longer
   const line = engines?.length === 1 ? engines[0] : "all";
-  try {
-    return await lines.enter(`${reply} ${line} ${client}`, timeoutMs, signal);
-  } catch (why) {
-    const { expired, reason: cause } = why as NoTurn;
+  const entered = lines.enter(`${reply} ${line} ${client}`, timeoutMs, signal);
+  if (!(entered instanceof Promise)) return entered;
+  return entered.catch(({ expired, reason: cause }: NoTurn) => {
     const details = { operation: name, stage: "queue" };
     if (expired)
       throw new EngineWireError("timeout", `${name} was not sent within ${timeoutMs} ms: calls of the same client are before it`, details);
     throw new EngineWireError("aborted", `${name} was aborted before anything was sent`, { ...details, cause });
-  }
+  });
 }
 
 function operationOf({ $tag }: ControlRequest): Operation {

@@ -9,10 +9,22 @@ export function checkLengths(value: unknown, most: number, path = ""): void {
       if (typeof item === "object" && item !== null) checkLengths(item, most, `${path}[${index}]`);
     return;
   }
-  const entries = value instanceof Map ? [...value] : Object.entries(value);
-  checkLength(entries.length, most, path);
-  for (const [key, item] of entries)
-    if (typeof item === "object" && item !== null) checkLengths(item, most, `${path}.${String(key).slice(0, 40)}`);
+  if (value instanceof Map) {
+    checkLength(value.size, most, path);
+    for (const [key, item] of value) checkItem(item, most, path, key);
+    return;
+  }
+  let length = 0;
+  // decoded values have no prototype of anybody's making
+  for (const key in value) {
+    length++;
+    checkItem((value as Readonly<Record<string, unknown>>)[key], most, path, key);
+  }
+  checkLength(length, most, path);
+}
+
+function checkItem(item: unknown, most: number, path: string, key: unknown): void {
+  if (typeof item === "object" && item !== null) checkLengths(item, most, `${path}.${String(key).slice(0, 40)}`);
 }
 
 function checkLength(length: number, most: number, path: string): void {

@@ -66,6 +66,8 @@ export class Session {
   readonly #messageRate: Rate;
   #stage: "hello" | "checking" | "open" | "leaving" | "closed" = "hello";
   #caller: Caller | undefined;
+  /** Whose calls count together. */
+  #rateKey = "";
   #dropped = 0;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #stopListening = (): void => {};
@@ -246,7 +248,9 @@ export class Session {
     this.#stage = "open";
     counter.client("in");
     const { name: session, address, origin } = this.arrival;
-    this.#caller = { session, identity, client, address, origin, send: (message) => this.#outbox.send(message) };
+    const label = `${identity.name} (session ${session})`;
+    this.#caller = { session, identity, label, client, address, origin, send: (message) => this.#outbox.send(message) };
+    this.#rateKey = `${identity.name} ${address}`;
     this.#watch(identity);
     this.#streams = new SessionStreams(this.#context, this.#caller, this.#outbox, () => this.#ended());
     const { messageBytes, callsInFlight, callsPerSecond, listLength, idleMs, streams } = limits;
@@ -321,7 +325,7 @@ export class Session {
     if (this.#stage === "leaving")
       return new EngineWireError("going_away", "this connection takes no more calls; nothing was sent", { stage: "queue" });
     if (under >= most) return tooMany(limit, `${most} ${what}`, most);
-    if (!this.#context.rates.take(`${this.identity?.name} ${this.arrival.address}`, this.heardAt))
+    if (!this.#context.rates.take(this.#rateKey, this.heardAt))
       return tooMany("calls_per_second", `more than ${callsPerSecond} calls in a second`, callsPerSecond);
     return undefined;
   }
