@@ -158,14 +158,10 @@ export class Session {
     return engines === undefined ? items : items.filter((item) => engines.includes(indexOf(item)));
   }
 
-  #heard(): void {
-    this.heardAt = performance.now();
-  }
-
   /** Notes that the client was heard; false where it said too much. */
   #mayReceive(): boolean {
     if (this.#stage === "closed") return false;
-    this.#heard();
+    this.heardAt = performance.now();
     if (this.#messageRate.take(this.heardAt)) return true;
     this.#refuse(closeCodes.flood, new EngineWireError("limit_exceeded", "too many messages", { path: "calls_per_second" }));
     return false;
