@@ -1,10 +1,8 @@
 import { type BatchTokenIDOutSlim, decodeBatchTokenIDOutSlim, encodeAbortRids } from "../messages.ts";
 import type { AbortListeners } from "../transport/abort-listeners.ts";
 import type { ConnectionEvent } from "../transport/connection.ts";
-import { checkGenerateOptions, requestIdOf } from "../transport/generate-options.ts";
 import type { EngineLoad, GenerateOptions, GenerateRequest, OutputStream, RoutableEngine, Routing } from "../transport/generation.ts";
-import { OutputReader } from "../transport/output-reader.ts";
-import { RefusedOutput } from "../transport/refused-output.ts";
+import { OutputReaders } from "../transport/output-readers.ts";
 import { asEngineWireError, EngineWireError } from "../wire/errors.ts";
 import type { Engine, EngineTable } from "./engine-table.ts";
 import { encodeRequest } from "./generate-request.ts";
@@ -50,8 +48,7 @@ export class Generations {
   readonly #ids = new RequestIds(performance.now());
   /** Ids to abort, by engine, collected until the present job has ended: one message for many. */
   readonly #aborts = new Map<number, string[]>();
-  // a stream that nobody holds any more has no reader
-  readonly #dropped = new FinalizationRegistry<Generation>((generation) => generation.leave());
+  readonly #readers = new OutputReaders(() => this.#ids.next());
   #closed: EngineWireError | undefined;
 
   constructor(engines: EngineTable, routing: Routing, signals: AbortListeners, owner: GenerationOwner) {
@@ -74,14 +71,7 @@ export class Generations {
 
   /** Sends a request. Whatever is wrong with it is read from the stream. */
   start(request: GenerateRequest, options: GenerateOptions): OutputStream {
-    let rid = "";
-    try {
-      const bufferedTokens = checkGenerateOptions(options);
-      rid = requestIdOf(request, () => this.#ids.next());
-      return this.#read(this.#send(request, rid, bufferedTokens, options));
-    } catch (error) {
-      return new OutputReader(new RefusedOutput(rid, asEngineWireError(error)));
-    }
+    return this.#readers.open(request, options, (rid, bufferedTokens) => this.#send(request, rid, bufferedTokens, options));
   }
 
   /** Takes an engine's output. Throws `malformed` for a batch that is refused whole; the streams it may have had rows for have then failed. */
@@ -179,12 +169,6 @@ export class Generations {
     throw new EngineWireError("engine_dead", `the request was not sent: every engine is dead`, { cause: death });
   }
 
-  #read(generation: Generation): OutputStream {
-    const reader = new OutputReader(generation);
-    this.#dropped.register(reader, generation, generation);
-    return reader;
-  }
-
   #deliver(generation: Generation, batch: BatchTokenIDOutSlim, row: number): void {
     const chunk = chunkOf(batch, row);
     if (!generation.queue.push(chunk)) {
@@ -262,7 +246,7 @@ export class Generations {
     this.#running.delete(rid);
     this.#inFlight.set(engine, this.inFlight(engine) - 1);
     if (sent) this.#ids.finished(rid, performance.now());
-    this.#dropped.unregister(generation);
+    this.#readers.ended(generation);
     this.#noteIdle(engine);
     generation.ignoreSignal?.();
     generation.queue.end(error);

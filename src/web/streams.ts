@@ -3,12 +3,10 @@ import { encodeCancel, encodeStreamCredit, encodeStreamOpen } from "../../genera
 import type { RelayMessage } from "../../generated/relay/types.ts";
 import { encodeTokenizedGenerateReqInput } from "../messages.ts";
 import { AbortListeners } from "../transport/abort-listeners.ts";
-import { checkGenerateOptions, requestIdOf } from "../transport/generate-options.ts";
 import type { GenerateOptions, GenerateRequest, OutputStream } from "../transport/generation.ts";
-import { OutputReader } from "../transport/output-reader.ts";
-import { RefusedOutput } from "../transport/refused-output.ts";
+import { OutputReaders } from "../transport/output-readers.ts";
 import { fromFailure } from "../transport/relay/failure.ts";
-import { asEngineWireError, EngineWireError } from "../wire/errors.ts";
+import { EngineWireError } from "../wire/errors.ts";
 import type { RelayLink } from "./link.ts";
 import type { RelaySocket } from "./socket.ts";
 import { RelayedStream } from "./stream.ts";
@@ -23,7 +21,7 @@ export class LinkStreams {
   /** Ids that callers chose or were given. The relay gives requests ids of its own. */
   readonly #rids = new Set<string>();
   readonly #signals = new AbortListeners();
-  readonly #dropped = new FinalizationRegistry<RelayedStream>((stream) => stream.leave());
+  readonly #readers = new OutputReaders(() => `stream-${this.#count++}`);
   /** Credit to be given when the present turn of the event loop is over. */
   #credits: { readonly socket: RelaySocket; readonly ids: number[]; readonly credits: number[] } | undefined;
   #count = 0;
@@ -41,17 +39,7 @@ export class LinkStreams {
 
   /** Opens a stream. Whatever is wrong with its request is read from it. */
   start(request: GenerateRequest, options: GenerateOptions): OutputStream {
-    let rid = "";
-    try {
-      const bufferedTokens = checkGenerateOptions(options);
-      rid = requestIdOf(request, () => `stream-${this.#count++}`);
-      const stream = this.#start(request, rid, bufferedTokens, options);
-      const reader = new OutputReader(stream);
-      this.#dropped.register(reader, stream, stream);
-      return reader;
-    } catch (error) {
-      return new OutputReader(new RefusedOutput(rid, asEngineWireError(error)));
-    }
+    return this.#readers.open(request, options, (rid, bufferedTokens) => this.#start(request, rid, bufferedTokens, options));
   }
 
   /** Takes a message that may be about a stream. */
@@ -176,7 +164,7 @@ export class LinkStreams {
   #end(stream: RelayedStream, error: EngineWireError | undefined): void {
     if (!this.#open.delete(stream.id)) return;
     this.#rids.delete(stream.rid);
-    this.#dropped.unregister(stream);
+    this.#readers.ended(stream);
     clearTimeout(stream.timer);
     stream.ignoreSignal?.();
     stream.giveCredit = () => {};
