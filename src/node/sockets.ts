@@ -6,6 +6,9 @@ import { receiveAll } from "./receive-loop.ts";
 import { type Outgoing, SendQueue } from "./send-queue.ts";
 import { loadZeroMQ } from "./zeromq.ts";
 
+/** How long to wait for an address to be freed, in milliseconds. */
+const unbindMs = 500;
+
 /** Told what arrives on the frontend's sockets. None of these may throw. */
 export interface SocketHandlers {
   handshake(frames: Uint8Array[]): void;
@@ -63,10 +66,17 @@ export class FrontendSockets {
       await bindOne(sockets.#input, options.input);
       for (const pull of outputs.values()) await bindOne(pull, options.output);
     } catch (error) {
+      await sockets.#unbind();
       await sockets.close();
       throw error;
     }
     return sockets;
+  }
+
+  /** Frees the addresses: closing alone does so some time after it has returned, when another may want them already. */
+  async #unbind(): Promise<void> {
+    const bound = [this.#handshake, this.#input, ...this.#outputs.values()].filter(({ lastEndpoint }) => lastEndpoint !== null);
+    await Promise.all(bound.map((socket) => unbindOne(socket, socket.lastEndpoint ?? "")));
   }
 
   /** The addresses that were bound, ports filled in. */
@@ -120,4 +130,15 @@ async function bindOne(socket: Router | Pull, address: string): Promise<void> {
   } catch (cause) {
     throw bindFailed(address, cause);
   }
+}
+
+/** Resolves when the address is free, or could not be freed in a short time: closing will do so. */
+async function unbindOne(socket: Router | Pull, address: string): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, unbindMs);
+    socket.events.on("close", () => resolve());
+    socket.unbind(address).catch(() => resolve());
+  });
+  clearTimeout(timer);
 }
