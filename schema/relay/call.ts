@@ -44,11 +44,12 @@ export const Reply = struct("Reply", {
     field("engine", u16, { doc: "The engine's index." }),
     field("reply", bytes, { doc: "The encoded reply." }),
     field("duration_ms", f64, { doc: "From the request's leaving the relay until the reply was read there, in milliseconds." }),
+    field("completed", bool, { default: false, doc: "Whether the call has ended well with it: no `Completed` follows." }),
   ],
 });
 
 export const Completed = struct("Completed", {
-  doc: "The end of a call: every addressed engine has replied, or the call failed.",
+  doc: "The end of a call: every addressed engine has replied, or the call failed. A last reply may say so by itself.",
   layout: "array",
   tagged: true,
   fields: [

@@ -1,9 +1,9 @@
-import { encodeCompleted, encodeReply, encodeWaiting } from "../../generated/relay/encoders.ts";
+import { encodeWaiting } from "../../generated/relay/encoders.ts";
 import type { Call } from "../../generated/relay/types.ts";
 import { type EngineRelease, type Operation, operations } from "../../generated/tokenspeed/operations.ts";
 import type { ControlRequest } from "../../generated/tokenspeed/types.ts";
 import type { ClientCallOptions } from "../client/interceptors.ts";
-import { decodeControlRequest, encodeControlOutput } from "../messages.ts";
+import { decodeControlRequest } from "../messages.ts";
 import type { EngineReply } from "../transport/connection.ts";
 import { toFailure } from "../transport/relay/failure.ts";
 import { checkTimeout } from "../transport/timeouts.ts";
@@ -15,6 +15,7 @@ import type { RelayContext } from "./context.ts";
 import type { Identity } from "./identity.ts";
 import { checkLengths } from "./lengths.ts";
 import type { NoTurn } from "./lines.ts";
+import { Replies } from "./replies.ts";
 import { requireScopes, scopesFor } from "./scopes.ts";
 
 /** Who calls. */
@@ -45,9 +46,9 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   const { id, guard: guarded } = message;
   let operation: Operation | undefined;
   let request: ControlRequest | undefined;
+  const told = new Replies(id, message.engines?.length ?? caller.identity.engines?.length ?? context.engines, caller.send);
   let replies: readonly EngineReply[] = [];
   let failure: unknown;
-  let unsendable: unknown;
   let leave: (() => void) | undefined;
   try {
     request = decodeControlRequest(message.request);
@@ -72,19 +73,12 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
       signal: handle.signal,
       caller: caller.label,
       onWait: (holder) => caller.send(encodeWaiting({ id, holder })),
-      onReply: ({ engine, reply, durationMs }) => {
-        try {
-          caller.send(encodeReply({ id, engine, reply: encodeControlOutput(reply), durationMs }));
-        } catch (error) {
-          // thrown from here it would end the process
-          unsendable = error;
-        }
-      },
+      onReply: (reply) => told.add(reply),
     });
     // what is out by now may be a pause that others should see
     context.stirred();
     replies = await pending;
-    if (unsendable !== undefined) failure = unsendable;
+    failure = told.failure;
   } catch (error) {
     failure = error;
     if (isEngineWireError(error)) replies = (error.replies ?? []) as readonly EngineReply[];
@@ -118,7 +112,7 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   // who has changed an engine sees it changed when the call has ended
   if (handle.outlives) await context.tellChanges();
   else context.stirred();
-  caller.send(encodeCompleted({ id, failure: failure === undefined ? null : toFailure(failure) }));
+  told.complete(failure === undefined ? null : toFailure(failure));
 }
 
 /** The client's turn among all, at once or when it has come: the function that ends it. */

@@ -28,6 +28,8 @@ export interface RelayCounter {
 export interface RelayContext {
   /** The one client of the engines: its guard is in common for all. */
   readonly client: Client;
+  /** How many engines there are. */
+  readonly engines: number;
   readonly limits: RelayLimits;
   /** Where calls of different clients meet. */
   readonly lines: Lines;

@@ -114,6 +114,7 @@ class RelayServer implements Relay {
     this.#watch = new Watch(client, this.#sessions, failed);
     this.#context = {
       client,
+      engines: connection.engines.length,
       limits,
       lines: new Lines(),
       refusals: new Refusals(),

@@ -7,7 +7,7 @@ import {
   decodeWelcome,
 } from "../../generated/relay/decoders.ts";
 import { encodeCall, encodeCancel, encodeHello, encodePing } from "../../generated/relay/encoders.ts";
-import type { RelayMessage, Welcome } from "../../generated/relay/types.ts";
+import type { RelayMessage, Reply, Welcome } from "../../generated/relay/types.ts";
 import { AbortListeners } from "../transport/abort-listeners.ts";
 import type { CloseReason } from "../transport/connection.ts";
 import { Deadlines } from "../transport/deadlines.ts";
@@ -255,11 +255,12 @@ export class RelayLink {
     }
   }
 
-  #reply(call: Pending, { engine, reply, durationMs }: RawReply): void {
+  #reply(call: Pending, { engine, reply, durationMs, completed }: Reply): void {
     const raw = { engine, reply, durationMs };
     try {
       call.options.onReply?.(raw);
       call.replies.push(raw);
+      if (completed) this.#settle(call).resolve(call.replies);
     } catch (error) {
       this.#cancel(call);
       this.#reject(call, error as EngineWireError);

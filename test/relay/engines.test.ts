@@ -129,3 +129,43 @@ describe("a reply of an engine", () => {
     await unharmed(relay, engine);
   });
 });
+
+describe("the end of a call", () => {
+  const told = ({ messages }: RawClient) => messages.filter(({ $tag }) => $tag === "Reply" || $tag === "Completed");
+
+  it("is told by its last reply, and each reply as it comes", async () => {
+    const { relay, engines } = await serveScripted(2);
+    const raw = await new RawClient(relay.url, { ends: "as they came" }).hello();
+    raw.call(1, { $tag: "IsSleepingReqInput" });
+    for (const engine of engines) await engine.receive();
+    await engines[1]?.reply({ $tag: "IsSleepingReqOutput", isSleeping: false });
+    await expect.poll(() => told(raw)).toMatchObject([{ $tag: "Reply", engine: 1, completed: false }]);
+    await engines[0]?.reply({ $tag: "IsSleepingReqOutput", isSleeping: true });
+    await expect.poll(() => told(raw).slice(1)).toMatchObject([{ $tag: "Reply", engine: 0, completed: true }]);
+    // the id is free again, and nothing else was said about the call
+    raw.call(1, { $tag: "IsSleepingReqInput" }, { engines: [0, 0] });
+    await engines[0]?.receive();
+    await engines[0]?.reply({ $tag: "IsSleepingReqOutput", isSleeping: true });
+    // more engines named than asked: the end comes by itself
+    await expect
+      .poll(() => told(raw).slice(2))
+      .toMatchObject([
+        { $tag: "Reply", engine: 0, completed: false },
+        { $tag: "Completed", id: 1, failure: null },
+      ]);
+  });
+
+  it("comes behind the replies there were, where it failed", async () => {
+    const { relay, engines } = await serveScripted(2);
+    const raw = await new RawClient(relay.url, { ends: "as they came" }).hello();
+    raw.call(1, { $tag: "IsSleepingReqInput" }, { timeoutMs: 300 });
+    for (const engine of engines) await engine.receive();
+    await engines[0]?.reply({ $tag: "IsSleepingReqOutput", isSleeping: false });
+    await expect
+      .poll(() => told(raw))
+      .toMatchObject([
+        { $tag: "Reply", engine: 0, completed: false },
+        { $tag: "Completed", id: 1, failure: { code: "timeout", missing: [1] } },
+      ]);
+  });
+});

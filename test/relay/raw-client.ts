@@ -14,7 +14,8 @@ export class RawClient {
   readonly messages: RelayMessage[] = [];
   #wake: (() => void)[] = [];
 
-  constructor(url: string, options: ClientOptions = {}, protocols: string[] = [subprotocol]) {
+  /** With `ends: "as they came"`, a reply that ends its call is not followed by the `Completed` that it stands for. */
+  constructor(url: string, { ends, ...options }: ClientOptions & { ends?: "as they came" } = {}, protocols: string[] = [subprotocol]) {
     this.socket = new WebSocket(url, protocols, { perMessageDeflate: false, ...options });
     this.socket.on("error", () => {});
     this.closed = new Promise((resolve) => {
@@ -24,7 +25,10 @@ export class RawClient {
       });
     });
     this.socket.on("message", (data: Buffer) => {
-      this.messages.push(decodeRelayMessage(data));
+      const message = decodeRelayMessage(data);
+      this.messages.push(message);
+      if (message.$tag === "Reply" && message.completed && ends === undefined)
+        this.messages.push({ $tag: "Completed", id: message.id, failure: null });
       this.#awake();
     });
     onTestFinished(() => this.socket.terminate());
