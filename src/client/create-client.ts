@@ -11,7 +11,7 @@ import type { Connection, EngineReply } from "../transport/connection.ts";
 import { checkCallOptions, checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import { type ClientCapabilities, capabilitiesOf } from "./capabilities.ts";
-import { guardOf } from "./guard/call-guard.ts";
+import { type CallGuard, guardOf } from "./guard/call-guard.ts";
 import { type ClientCall, type ClientCallOptions, compose, type Interceptor } from "./interceptors.ts";
 import { requireSuccess } from "./outcome.ts";
 import { type GroupState, groupState, type ReconcileOptions, type Reconciliation, reconcile, type StateOptions } from "./recovery.ts";
@@ -76,9 +76,13 @@ export interface Client extends OperationMethods, AsyncDisposable {
  * the state of an engine, or would wedge one; and what `Connection.call` throws.
  */
 export function createClient(connection: Connection, options: ClientOptions = {}): Client {
+  return createGuardedClient(connection, guardOf(connection), options);
+}
+
+/** The same with a guard that others look at too. */
+export function createGuardedClient(connection: Connection, guard: CallGuard, options: ClientOptions = {}): Client {
   for (const timeoutMs of Object.values(options.timeoutsMs ?? {})) checkTimeout(timeoutMs);
   if (options.release !== undefined) checkRelease(options.release);
-  const guard = guardOf(connection);
   const byRequest = new Map<string, Operation>();
   const methods: Record<string, unknown> = {};
 

@@ -38,6 +38,20 @@ export interface AuditEntry {
   readonly untold?: number;
 }
 
+/** What every entry begins with: what it is, when, and whose. */
+export function entryOf(
+  type: AuditEntry["type"],
+  {
+    session,
+    who,
+    client,
+    address,
+    origin,
+  }: Pick<AuditEntry, "session" | "who" | "client" | "address"> & { readonly origin: string | undefined },
+): Omit<AuditEntry, "outcome"> {
+  return { time: new Date().toISOString(), type, session, who, client, address, ...(origin !== undefined && { origin }) };
+}
+
 /** Takes the entries. A throw refuses the state-changing calls that follow, until a write succeeds. */
 export interface AuditSink {
   /** Writes an entry down before it returns. */

@@ -9,7 +9,7 @@ import { toFailure } from "../transport/relay/failure.ts";
 import { checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
 import { networkOf } from "./addresses.ts";
-import { auditReplies, elide } from "./audit.ts";
+import { auditReplies, elide, entryOf } from "./audit.ts";
 import type { CallHandle } from "./call-handle.ts";
 import type { RelayContext } from "./context.ts";
 import type { Identity } from "./identity.ts";
@@ -23,6 +23,8 @@ export interface Caller {
   /** The session's name. */
   readonly session: string;
   readonly identity: Identity;
+  /** Whom the identity names. */
+  readonly who: string;
   /** How those are told about it whose calls wait behind its own. */
   readonly label: string;
   /** What the client calls itself. */
@@ -44,9 +46,9 @@ const byRequest: ReadonlyMap<string, Operation> = /* @__PURE__ */ new Map(
 export async function carryOut(context: RelayContext, caller: Caller, message: Call, handle: CallHandle): Promise<void> {
   const start = handle.arrivedAt;
   const { id, guard: guarded } = message;
+  const told = new Replies(id, message.engines?.length ?? caller.identity.engines?.length ?? context.engines, caller.send);
   let operation: Operation | undefined;
   let request: ControlRequest | undefined;
-  const told = new Replies(id, message.engines?.length ?? caller.identity.engines?.length ?? context.engines, caller.send);
   let replies: readonly EngineReply[] = [];
   let failure: unknown;
   let leave: (() => void) | undefined;
@@ -90,14 +92,8 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   const outcome = failure !== undefined ? toFailure(failure).code : refusing ? "operation_failed" : "ok";
   const denied = outcome === "forbidden";
   if (operation !== undefined && request !== undefined && (denied || operation.effect !== "read")) {
-    context.audit({
-      time: new Date().toISOString(),
-      type: denied ? "denied" : "call",
-      session: caller.session,
-      who: caller.identity.name,
-      client: caller.client,
-      address: caller.address,
-      ...(caller.origin !== undefined && { origin: caller.origin }),
+    context.audit?.({
+      ...entryOf(denied ? "denied" : "call", caller),
       operation: operation.name,
       request: elide(request),
       ...(message.engines !== null && { engines: message.engines }),
@@ -110,7 +106,7 @@ export async function carryOut(context: RelayContext, caller: Caller, message: C
   }
   context.counter.call(operation?.name ?? "", outcome, durationMs);
   // who has changed an engine sees it changed when the call has ended
-  if (handle.outlives) await context.tellChanges();
+  if (handle.outlives) context.tellChanges();
   else context.stirred();
   told.complete(failure === undefined ? null : toFailure(failure));
 }

@@ -46,9 +46,10 @@ export interface RelayContext {
   readonly log: (entry: RelayLogEntry) => void;
   /** Whether state-changing calls may be made: the audit log takes entries. */
   readonly audited: () => boolean;
-  readonly audit: (entry: AuditEntry) => void;
+  /** Writes an entry down; absent where nothing is. */
+  readonly audit: ((entry: AuditEntry) => void) | undefined;
   /** Something may have changed what the guard knows: it is told soon. */
   readonly stirred: () => void;
-  /** Tells what has changed before it resolves. */
-  readonly tellChanges: () => Promise<void>;
+  /** Tells what has changed at once. */
+  readonly tellChanges: () => void;
 }

@@ -1,3 +1,4 @@
+import { entryOf } from "./audit.ts";
 import type { RelayContext } from "./context.ts";
 import { anyone, checkIdentity, type Identity } from "./identity.ts";
 import type { Arrival } from "./session.ts";
@@ -25,14 +26,8 @@ export async function identify(
   const untold = refusals.next();
   if (untold === undefined) return undefined;
   if (thrown !== undefined) log({ level: "warn", message: `the credential of session ${name} could not be checked`, error: thrown });
-  audit({
-    time: new Date().toISOString(),
-    type: "refused",
-    session: name,
-    who: "",
-    client,
-    address,
-    ...(origin !== undefined && { origin }),
+  audit?.({
+    ...entryOf("refused", { session: name, who: "", client, address, origin }),
     outcome: "unauthenticated",
     ...(untold > 0 && { untold }),
   });

@@ -4,14 +4,15 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
-import { createClient } from "../client/create-client.ts";
+import { createGuardedClient } from "../client/create-client.ts";
+import { guardOf } from "../client/guard/call-guard.ts";
 import { AbortListeners } from "../transport/abort-listeners.ts";
 import type { Connection } from "../transport/connection.ts";
 import { closeCodes, subprotocol } from "../transport/relay/protocol.ts";
 import { checkTimeout } from "../transport/timeouts.ts";
 import { EngineWireError } from "../wire/errors.ts";
 import { AddressCount } from "./addresses.ts";
-import type { AuditEntry } from "./audit.ts";
+import type { AuditEntry, AuditSink } from "./audit.ts";
 import type { RelayContext, RelayCounter } from "./context.ts";
 import { answerHealth, type Health } from "./health.ts";
 import { Lines } from "./lines.ts";
@@ -93,7 +94,7 @@ class RelayServer implements Relay {
   #whenEmpty = (): void => {};
 
   constructor(connection: Connection, options: ResolvedServeOptions, wss: WebSocketServer, metrics: RelayCounter) {
-    const { limits, tls, authenticate, log } = options;
+    const { limits, tls, authenticate, audit, log } = options;
     this.#connection = connection;
     this.#options = options;
     this.#wss = wss;
@@ -109,11 +110,11 @@ class RelayServer implements Relay {
       this.#server.maxConnections = limits.connections + idleConnections;
     }
     this.#addresses = new AddressCount(limits.connectionsPerAddress);
-    const client = createClient(connection);
+    const guard = guardOf(connection);
     const failed = (error: unknown): void => log({ level: "error", message: "what an engine said could not be told to clients", error });
-    this.#watch = new Watch(client, this.#sessions, failed);
+    this.#watch = new Watch(connection, guard, this.#sessions, failed);
     this.#context = {
-      client,
+      client: createGuardedClient(connection, guard),
       engines: connection.engines.length,
       limits,
       lines: new Lines(),
@@ -125,9 +126,9 @@ class RelayServer implements Relay {
       counter: metrics,
       log,
       audited: () => this.#auditWorks,
-      audit: (entry) => this.#writeDown(entry),
+      audit: audit && ((entry) => this.#writeDown(audit, entry)),
       stirred: () => this.#watch.stirred(),
-      tellChanges: () => this.#watch.compare(),
+      tellChanges: () => this.#watch.tellChanges(),
     };
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
@@ -269,9 +270,9 @@ class RelayServer implements Relay {
     });
   }
 
-  #writeDown(entry: AuditEntry): void {
+  #writeDown(audit: AuditSink, entry: AuditEntry): void {
     try {
-      this.#options.audit?.write(entry);
+      audit.write(entry);
       this.#auditWorks = true;
     } catch (error) {
       this.#auditWorks = false;

@@ -39,7 +39,7 @@ export interface Arrival {
 /** What a session tells the relay that it belongs to. */
 export interface SessionEvents {
   /** The engines that a client is welcomed with. */
-  readonly views: () => Promise<readonly EngineViewInit[]>;
+  readonly views: () => readonly EngineViewInit[];
   /** It has ended. */
   readonly ended: () => void;
 }
@@ -232,7 +232,6 @@ export class Session {
     this.#stage = "checking";
     const client = hello.client.slice(0, longestName);
     const identity = await identify(this.#context, this.arrival, hello.token ?? this.arrival.token, client);
-    const views = await this.#events.views();
     // the deadline may have passed meanwhile
     if (this.#stage !== "checking") return;
     if (identity === undefined) {
@@ -245,7 +244,7 @@ export class Session {
     counter.client("in");
     const { name: session, address, origin } = this.arrival;
     const label = `${identity.name} (session ${session})`;
-    this.#caller = { session, identity, label, client, address, origin, send: (message) => this.#outbox.send(message) };
+    this.#caller = { session, identity, who: identity.name, label, client, address, origin, send: (message) => this.#outbox.send(message) };
     this.#rateKey = `${identity.name} ${address}`;
     this.#watch(identity);
     this.#streams = new SessionStreams(this.#context, this.#caller, this.#outbox, () => this.#ended());
@@ -257,7 +256,7 @@ export class Session {
         session,
         identity: identity.name,
         scopes: identity.scopes.join(" "),
-        engines: this.#allowed(views, ({ index }) => index).map((view) => encodeEngineView(view)),
+        engines: this.#allowed(this.#events.views(), ({ index }) => index).map((view) => encodeEngineView(view)),
         limits: { messageBytes, callsInFlight, callsPerSecond, listLength, idleMs, streams },
         heartbeatMs: Math.max(1, Math.floor(idleMs / 4)),
         expiresInMs: identity.expiresAt === undefined ? null : Math.max(0, identity.expiresAt - Date.now()),

@@ -4,6 +4,7 @@ import { decodeTokenizedGenerateReqInput } from "../messages.ts";
 import type { OutputChunk, OutputStream } from "../transport/generation.ts";
 import { toFailure } from "../transport/relay/failure.ts";
 import { EngineWireError, isEngineWireError } from "../wire/errors.ts";
+import { entryOf } from "./audit.ts";
 import type { Caller } from "./call.ts";
 import type { RelayContext } from "./context.ts";
 import { checkLengths } from "./lengths.ts";
@@ -189,22 +190,11 @@ export class SessionStreams {
 
   #end(id: number, error: unknown, start: number): void {
     const { audit, counter, log } = this.#context;
-    const { session, identity, client, address, origin } = this.#caller;
     const failure = error === undefined ? null : toFailure(error);
-    if (failure !== null && !isEngineWireError(error)) log({ level: "error", message: `a stream of session ${session} failed`, error });
+    if (failure !== null && !isEngineWireError(error))
+      log({ level: "error", message: `a stream of session ${this.#caller.session} failed`, error });
     if (failure?.code === "forbidden")
-      audit({
-        time: new Date().toISOString(),
-        type: "denied",
-        session,
-        who: identity.name,
-        client,
-        address,
-        ...(origin !== undefined && { origin }),
-        operation: "generate",
-        outcome: failure.code,
-        message: failure.message,
-      });
+      audit?.({ ...entryOf("denied", this.#caller), operation: "generate", outcome: failure.code, message: failure.message });
     counter.call("generate", failure?.code ?? "ok", performance.now() - start);
     this.#flush();
     this.#outbox.send(encodeStreamEnd({ id, failure }));
