@@ -5,7 +5,14 @@ import { constants, setPriority } from "node:os";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Attack } from "./attacks.ts";
-import type { AttackerBegun, AttackerReport, ClientReport, RelayReport } from "./messages.ts";
+import {
+  type AttackerBegun,
+  type AttackerReport,
+  attackersStreams,
+  type ClientReport,
+  clientsStream,
+  type RelayReport,
+} from "./messages.ts";
 
 /** How much the relay's resident memory may grow in an attack, in bytes: a small part of what its limits allow one address. */
 export const mostGrowth = 100e6;
@@ -55,15 +62,17 @@ export class Run {
   /** Starts all; resolves when the client measures. */
   async start(): Promise<void> {
     const { handshake } = await answer<{ handshake: string }>(this.#relay);
-    this.#start("engines-process", handshake);
+    // the client's engines: one that is asked apart from one that generates, for an engine answers between its steps
+    this.#start("engines-process", handshake, "0+2", `${clientsStream}+1`);
+    const attacked = this.#start("engines-process", handshake, `${attackersStreams}+1`);
     const { url, once: token } = await answer<{ url: string; once: string }>(this.#relay);
     this.#url = url;
     this.#once = token;
     this.#client = this.#start("client-process", url);
     this.#attacker = this.#start("attacker-process");
     await Promise.all([answer(this.#client), answer(this.#attacker)]);
-    // the others are all on this machine; a real attacker has one of its own
-    setPriority(this.#attacker.pid ?? 0, constants.priority.PRIORITY_LOW);
+    // a real attacker has a machine of its own, and so has the engine that it keeps busy
+    for (const { pid } of [this.#attacker, attacked]) setPriority(pid ?? 0, constants.priority.PRIORITY_LOW);
   }
 
   /** Ends all processes. */

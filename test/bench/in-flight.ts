@@ -15,7 +15,9 @@ type Ask = (engine: number, message?: Uint8Array) => Promise<unknown>;
 
 /** Sockets for `count` engines, and the handshake with them. It asks with the request to pause, or with another message. */
 export async function bareFrontend(count: number) {
-  const [handshake, input] = [new Router({ linger: 0 }), new Router({ linger: 0 })];
+  // an engine that never dials in must end a benchmark, not keep it; nothing is received here later on
+  const options = { linger: 0, receiveTimeout: 60_000 };
+  const [handshake, input] = [new Router(options), new Router(options)];
   const outputs = Array.from({ length: count }, () => new Pull({ linger: 0 }));
   for (const socket of [handshake, input, ...outputs]) await socket.bind("tcp://127.0.0.1:0");
   const payload = Buffer.from(encodeControlRequest(request));
