@@ -24,7 +24,8 @@ export class Outbox {
   #messages = 0;
   /** Length of the first message that waits. */
   #first = 0;
-  #corked = false;
+  /** What ends the turn in which something was sent. */
+  #corked: NodeJS.Immediate | undefined;
   #closed = false;
 
   /** Calls `overflow`, once, when more than `most` bytes wait behind a first message. */
@@ -45,17 +46,21 @@ export class Outbox {
     if (this.#closed) return;
     // only here can it be longer than all that may wait
     if (this.#messages === 0) this.#first = message.length;
-    if (!this.#corked) {
-      this.#corked = true;
+    if (this.#corked === undefined) {
       this.#stream.cork();
-      setImmediate(() => {
-        this.#corked = false;
-        this.#stream.uncork();
-      });
+      this.#corked = setImmediate(() => this.flush());
     }
     this.#messages++;
     this.#socket.send(message, asBinary, this.#left);
     this.#check();
+  }
+
+  /** Writes what was sent in this turn, where nothing else is to come in it. */
+  flush(): void {
+    if (this.#corked === undefined) return;
+    clearImmediate(this.#corked);
+    this.#corked = undefined;
+    this.#stream.uncork();
   }
 
   /** Answers a ping of the protocol's own: without a bound, pings of a client that does not read would fill the memory. */

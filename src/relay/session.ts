@@ -293,6 +293,8 @@ export class Session {
     this.#calls.set(id, handle);
     void carryOut(this.#context, caller, message, handle).then(() => {
       this.#calls.delete(id);
+      // asking for the next message of an engine costs a system call: nobody waits for it who has no other call out
+      if (this.#calls.size === 0) this.#outbox.flush();
       this.#ended();
     });
   }
