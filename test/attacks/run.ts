@@ -1,7 +1,7 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { constants, setPriority } from "node:os";
+import { availableParallelism, constants, setPriority } from "node:os";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Attack } from "./attacks.ts";
@@ -72,7 +72,8 @@ export class Run {
     this.#attacker = this.#start("attacker-process");
     await Promise.all([answer(this.#client), answer(this.#attacker)]);
     // a real attacker has a machine of its own, and so has the engine that it keeps busy
-    for (const { pid } of [this.#attacker, attacked]) setPriority(pid ?? 0, constants.priority.PRIORITY_LOW);
+    const theirs = [this.#attacker, attacked];
+    for (const child of this.#children) keepApart(child.pid ?? 0, theirs.includes(child));
   }
 
   /** Ends all processes. */
@@ -148,6 +149,17 @@ export class Run {
       return 0;
     }
   }
+}
+
+/**
+ * Gives the attacker a core of its own and all others the rest. Where a process cannot be kept on a core, a low priority has
+ * to do: Linux still lets such a process end its slice of milliseconds before one that wakes has its turn.
+ */
+function keepApart(pid: number, isTheirs: boolean): void {
+  const last = availableParallelism() - 1;
+  const cores = isTheirs ? `${last}` : `0-${last - 1}`;
+  if (last > 0 && spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", cores, String(pid)]).status === 0) return;
+  if (isTheirs) setPriority(pid, constants.priority.PRIORITY_LOW);
 }
 
 function answer<Message>(child: ChildProcess): Promise<Message> {
