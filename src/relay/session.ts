@@ -240,6 +240,8 @@ export class Session {
     }
     clearTimeout(this.#deadline);
     this.#stopCounting();
+    // before it is open: what has changed since the others were told is no news to it
+    const views = this.#events.views();
     this.#stage = "open";
     counter.client("in");
     const { name: session, address, origin } = this.arrival;
@@ -256,7 +258,7 @@ export class Session {
         session,
         identity: identity.name,
         scopes: identity.scopes.join(" "),
-        engines: this.#allowed(this.#events.views(), ({ index }) => index).map((view) => encodeEngineView(view)),
+        engines: this.#allowed(views, ({ index }) => index).map((view) => encodeEngineView(view)),
         limits: { messageBytes, callsInFlight, callsPerSecond, listLength, idleMs, streams },
         heartbeatMs: Math.max(1, Math.floor(idleMs / 4)),
         expiresInMs: identity.expiresAt === undefined ? null : Math.max(0, identity.expiresAt - Date.now()),

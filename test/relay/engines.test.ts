@@ -1,5 +1,6 @@
 // A relay in front of engines that misbehave: their clients are told, and the relay goes on.
 import { describe, expect, it } from "vitest";
+import { encodePing } from "../../generated/relay/encoders.ts";
 import { encodeControlOutput } from "../../src/messages.ts";
 import { encodeAny } from "../../src/wire/index.ts";
 import { batchOf, type Row } from "../behaviours/output.ts";
@@ -168,4 +169,20 @@ describe("the end of a call", () => {
         { $tag: "Completed", id: 1, failure: { code: "timeout", missing: [1] } },
       ]);
   });
+});
+
+it("a welcome is the first message, whatever has changed just before", async () => {
+  const { relay, engine } = await serveScripted();
+  const first = await new RawClient(relay.url).hello();
+  const second = await new RawClient(relay.url).opened();
+  first.call(1, { $tag: "IsSleepingReqInput" });
+  await engine.receive();
+  await engine.reply({ $tag: "IsSleepingReqOutput", isSleeping: true });
+  await first.completed(1);
+  // changes of others' making are gathered for a while: this one is told at the welcome, to all but the one who is welcomed
+  await second.hello();
+  await first.take(({ $tag }) => $tag === "EnginesChanged");
+  second.socket.send(encodePing({ nonce: 1 }));
+  await second.take(({ $tag }) => $tag === "Pong");
+  expect(second.messages).toEqual([]);
 });
