@@ -1,6 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import type { EngineReply } from "../transport/connection.ts";
 import { EngineWireError } from "../wire/errors.ts";
+import type { Caller } from "./call.ts";
 
 /** One line of the audit log. */
 export interface AuditEntry {
@@ -43,12 +44,13 @@ export function entryOf(
   type: AuditEntry["type"],
   {
     session,
-    who,
+    identity,
     client,
     address,
     origin,
-  }: Pick<AuditEntry, "session" | "who" | "client" | "address"> & { readonly origin: string | undefined },
+  }: Pick<Caller, "session" | "client" | "address" | "origin"> & { identity: { name: string } },
 ): Omit<AuditEntry, "outcome"> {
+  const who = identity.name;
   return { time: new Date().toISOString(), type, session, who, client, address, ...(origin !== undefined && { origin }) };
 }
 

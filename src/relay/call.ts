@@ -23,8 +23,6 @@ export interface Caller {
   /** The session's name. */
   readonly session: string;
   readonly identity: Identity;
-  /** Whom the identity names. */
-  readonly who: string;
   /** How those are told about it whose calls wait behind its own. */
   readonly label: string;
   /** What the client calls itself. */

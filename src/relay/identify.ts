@@ -27,7 +27,7 @@ export async function identify(
   if (untold === undefined) return undefined;
   if (thrown !== undefined) log({ level: "warn", message: `the credential of session ${name} could not be checked`, error: thrown });
   audit?.({
-    ...entryOf("refused", { session: name, who: "", client, address, origin }),
+    ...entryOf("refused", { session: name, identity: { name: "" }, client, address, origin }),
     outcome: "unauthenticated",
     ...(untold > 0 && { untold }),
   });

@@ -246,7 +246,7 @@ export class Session {
     counter.client("in");
     const { name: session, address, origin } = this.arrival;
     const label = `${identity.name} (session ${session})`;
-    this.#caller = { session, identity, who: identity.name, label, client, address, origin, send: (message) => this.#outbox.send(message) };
+    this.#caller = { session, identity, label, client, address, origin, send: (message) => this.#outbox.send(message) };
     this.#rateKey = `${identity.name} ${address}`;
     this.#watch(identity);
     this.#streams = new SessionStreams(this.#context, this.#caller, this.#outbox, () => this.#ended());
@@ -295,7 +295,7 @@ export class Session {
     this.#calls.set(id, handle);
     void carryOut(this.#context, caller, message, handle).then(() => {
       this.#calls.delete(id);
-      // asking for the next message of an engine costs a system call: nobody waits for it who has no other call out
+      // no other reply is to leave with this one, which need not wait for the system call that asks an engine for more
       if (this.#calls.size === 0) this.#outbox.flush();
       this.#ended();
     });

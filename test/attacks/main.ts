@@ -19,7 +19,7 @@ if (!(options.windowMs > 0) || !(options.rounds > 0) || chosen.length === 0) thr
 say(
   `${new Date().toISOString()}, Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), load ${loadavg()[0]?.toFixed(1)}`,
 );
-say(`each attack: ${options.rounds} windows of ${values.seconds} s, each behind a quiet one; the attacker has the last core to itself`);
+say(`each attack: ${options.rounds} windows of ${values.seconds} s, each behind a quiet one; the attacker kept apart from the others`);
 say("");
 say("| attack | tried | refused | survived | RSS MB before, peak, after | call p99 ms quiet, during | ratio | chunk gap p99 ms | ratio |");
 say("|---|---|---|---|---|---|---|---|---|");
